@@ -13,8 +13,8 @@ from holdfast.api.http.endpoints.endpoint import groups
 from holdfast.api.http.serving.app import create_app
 from holdfast.api.http.serving.gates import Entrance
 from holdfast.domain.access.grants import Right
-from holdfast.domain.access.job_tokens import BELOW_IT
 from holdfast.domain.access.people import ROLES, Role
+from holdfast.domain.access.tokens import BELOW_IT
 from holdfast.domain.audit import Subject
 from holdfast.domain.job import JobState, Run
 from holdfast.domain.lifecycle import RunStatus

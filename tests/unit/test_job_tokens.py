@@ -6,16 +6,16 @@ import pytest
 
 from holdfast.domain.access import Principal, Role
 from holdfast.domain.access.grants import Right
-from holdfast.domain.access.job_tokens import limit_of
 from holdfast.domain.access.people import Limit, Scope
 from holdfast.domain.access.places import WorkScope
+from holdfast.domain.access.tokens import job_token_limit
 from holdfast.domain.audit import Subject
 from holdfast.domain.record import evolve
 from holdfast.domain.rights import TABLE, WORK, Grants, Thing, decide, hands_on, refusal_of, submission_refusal
 from holdfast.service.access.job_tokens import RunTokens
 
 ANN = Principal("ann", uid=1001, roles=(Role.USER,))
-OWN = evolve(ANN, limit=limit_of("j1", "a", submits=True))
+OWN = evolve(ANN, limit=job_token_limit("j1", "a", submits=True))
 BELOW = {Right.SUBMIT, Right.WATCH, Right.LOGS, Right.CANCEL}
 
 
@@ -58,12 +58,12 @@ def test_of_other_kinds_it_may_nothing() -> None:
 
 
 def test_a_job_that_is_being_cancelled_submits_nothing_more() -> None:
-    ending = evolve(ANN, limit=limit_of("j1", "a", submits=False))
+    ending = evolve(ANN, limit=job_token_limit("j1", "a", submits=False))
     assert allowed(thing("a"), ending) == BELOW - {Right.SUBMIT}
 
 
 def test_a_name_that_ends_with_a_slash_is_not_the_one_without() -> None:
-    own = evolve(ANN, limit=limit_of("j1", "a/", submits=True))
+    own = evolve(ANN, limit=job_token_limit("j1", "a/", submits=True))
     assert allowed(thing("a"), own) == allowed(thing("a/b"), own) == set()
     assert allowed(thing("a/"), own) == allowed(thing("a//b"), own) == BELOW
 

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from holdfast.domain.access.grants import Right, Sight
-from holdfast.domain.access.job_tokens import BELOW_IT, OF_ITSELF
 from holdfast.domain.access.people import ROLES, Role
+from holdfast.domain.access.tokens import BELOW_IT, OF_ITSELF
 from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct, field
 from holdfast.domain.terms.entries import ENTRIES

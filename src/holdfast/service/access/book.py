@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.access import Principal, Via
 from holdfast.domain.access.grants import Access, Sight, roles_of
-from holdfast.domain.access.job_tokens import BEGINS as JOBS_BEGIN
+from holdfast.domain.access.tokens import JOB_TOKEN_PREFIX
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.rights import Grants
 from holdfast.errors import HoldfastError, Unauthenticated
@@ -87,7 +87,7 @@ class AccessBook:
             Unauthenticated: It opens nothing; the message says why, as far as that may be known.
             Unavailable: The store cannot be read right now.
         """
-        if text.startswith(JOBS_BEGIN):
+        if text.startswith(JOB_TOKEN_PREFIX):
             return bearer(text, self._store, self.user)
         now = self._clock.now()
         tokens = self._given().tokens

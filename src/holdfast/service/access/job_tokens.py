@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
-from holdfast.domain.access.job_tokens import BEGINS, limit_of
+from holdfast.domain.access.tokens import JOB_TOKEN_PREFIX, job_token_limit
 from holdfast.domain.lifecycle import RUN_TERMINAL
 from holdfast.domain.record import Struct, evolve
 from holdfast.errors import Unauthenticated
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 _SECRET_LENGTH, _LONGEST_UID = 43, 255
-_FORM = re.compile(rf"{BEGINS}([!-~]{{1,{_LONGEST_UID}}})_[A-Za-z0-9_-]{{{_SECRET_LENGTH}}}")
+_FORM = re.compile(rf"{JOB_TOKEN_PREFIX}([!-~]{{1,{_LONGEST_UID}}})_[A-Za-z0-9_-]{{{_SECRET_LENGTH}}}")
 _NOBODYS = "0" * 64
 _HINT = "each attempt is given one of its own, in HOLDFAST_TOKEN, which it has to itself"
 
@@ -49,7 +49,7 @@ class RunTokens(Struct, frozen=True):
     def token(self, uid: str) -> str:
         """Return the token of a run."""
         digest = hmac.digest(self.key, uid.encode(), "sha256")
-        return f"{BEGINS}{uid}_{urlsafe_b64encode(digest).decode().rstrip('=')}"
+        return f"{JOB_TOKEN_PREFIX}{uid}_{urlsafe_b64encode(digest).decode().rstrip('=')}"
 
     def environment(self, url: str, uid: str) -> dict[str, str]:
         """Return the variables by which a run's program finds the server at an address, and its token."""
@@ -87,7 +87,9 @@ def bearer(text: str, store: RunReader, user: Callable[[str], Principal]) -> Pri
         msg = f"the job is of an account {job.submitted_by} that is not there any more"
         raise Unauthenticated(msg, hint="an account that was made again under that name is another one")
     # Somebody who has come in without an account is not given one by what they submitted.
-    return evolve(principal, uid=job.submitter_uid, limit=limit_of(job.id, group, submits=not job.cancel_requested))
+    return evolve(
+        principal, uid=job.submitter_uid, limit=job_token_limit(job.id, group, submits=not job.cancel_requested)
+    )
 
 
 def _digest(text: str) -> str:

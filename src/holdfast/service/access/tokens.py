@@ -8,7 +8,7 @@ import secrets
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from holdfast.domain.access.tokens import BEGINS
+from holdfast.domain.access.tokens import API_TOKEN_PREFIX
 from holdfast.domain.units import format_duration
 from holdfast.errors import Unauthenticated
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.domain.access.tokens import ApiToken
 
 _ID_BYTES, _SECRET_BYTES, _SECRET_LENGTH = 6, 32, 43
-_FORM = re.compile(rf"{BEGINS}([0-9a-f]{{{2 * _ID_BYTES}}})_([A-Za-z0-9_-]{{{_SECRET_LENGTH}}})")
+_FORM = re.compile(rf"{API_TOKEN_PREFIX}([0-9a-f]{{{2 * _ID_BYTES}}})_([A-Za-z0-9_-]{{{_SECRET_LENGTH}}})")
 _NOBODYS = "0" * 64
 _UNKNOWN = "this server does not know that token"
 
@@ -26,7 +26,7 @@ _UNKNOWN = "this server does not know that token"
 def new_secret() -> tuple[str, str, str]:
     """Return the id of a new token, its whole text, and what is kept of that."""
     key, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
-    return key, f"{BEGINS}{key}_{secret}", _digest(secret)
+    return key, f"{API_TOKEN_PREFIX}{key}_{secret}", _digest(secret)
 
 
 def by_id(tokens: Iterable[ApiToken]) -> Mapping[str, ApiToken]:
@@ -50,8 +50,8 @@ def shown(text: str, tokens: Mapping[str, ApiToken], now: float) -> ApiToken:
     """
     form = _FORM.fullmatch(text)
     if form is None:
-        length = len(BEGINS) + 2 * _ID_BYTES + 1 + _SECRET_LENGTH
-        msg = f"that is no whole API token: one has {length} characters and begins with {BEGINS}"
+        length = len(API_TOKEN_PREFIX) + 2 * _ID_BYTES + 1 + _SECRET_LENGTH
+        msg = f"that is no whole API token: one has {length} characters and begins with {API_TOKEN_PREFIX}"
         raise Unauthenticated(msg, hint="copy all of it, without spaces or line breaks")
     token = tokens.get(form[1])
     if not hmac.compare_digest(_digest(form[2]), _NOBODYS if token is None else token.digest) or token is None:

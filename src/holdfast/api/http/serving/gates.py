@@ -21,8 +21,7 @@ from starlette.exceptions import HTTPException
 from holdfast.api.entries import weight_of_json, weight_of_yaml
 from holdfast.api.http.serving.browser import SignIn
 from holdfast.api.http.serving.errors import respond, respond_status
-from holdfast.domain.access.job_tokens import BEGINS as JOBS_BEGIN
-from holdfast.domain.access.tokens import BEGINS
+from holdfast.domain.access.tokens import API_TOKEN_PREFIX, JOB_TOKEN_PREFIX
 from holdfast.domain.record import Struct
 from holdfast.domain.units import format_memory
 from holdfast.errors import HoldfastError, InvalidRequest, Refused, Unauthenticated, Unavailable
@@ -100,7 +99,7 @@ class Entrance(Struct, frozen=True):
             Unauthenticated: It opens nothing.
             Unavailable: Nobody can say now.
         """
-        if text.startswith((BEGINS, JOBS_BEGIN)):
+        if text.startswith((API_TOKEN_PREFIX, JOB_TOKEN_PREFIX)):
             return await to_thread.run_sync(shown, text)
         if text.count(".") != _DOTS:
             raise Unauthenticated(hint=hint)
@@ -151,7 +150,7 @@ def _token_of_job(scope: Scope) -> str:
     """Return the token of a job that is shown, empty where that is none."""
     scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
     shown = text.strip() if scheme.lower() == "bearer" else ""
-    return shown if shown.startswith(JOBS_BEGIN) else ""
+    return shown if shown.startswith(JOB_TOKEN_PREFIX) else ""
 
 
 class PeerGate:
