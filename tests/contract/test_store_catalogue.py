@@ -18,8 +18,7 @@ from holdfast.domain.events.operators import (
     SchedulingResumed,
 )
 from holdfast.domain.job import Ceiling, Job, JobState, Queue, Resources
-from holdfast.domain.placement.cordon import Cordon
-from holdfast.domain.placement.pause import Pause
+from holdfast.domain.placement.cordon import Cordon, Pause
 from holdfast.domain.policy.model import Action, Backoff, ExitCodeOperator, ExitCodes, RetryPolicy, RetrySettings, Rule
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.entries import ENTRIES, EntryInfo

@@ -14,7 +14,7 @@ from holdfast.api.http.serving.gates import Entrance
 from holdfast.app.inprocess import in_process
 from holdfast.domain.access import Principal
 from holdfast.domain.job import Resources
-from holdfast.domain.placement.pause import Pause
+from holdfast.domain.placement.cordon import Pause
 from holdfast.ports.engine import NodeInfo
 from holdfast.storage.sql import declared, open_store, tables
 from tests import databases

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.job import Node, Resources
 from holdfast.domain.placement.fit import Capacity
-from holdfast.domain.placement.known import NODE_WRITTEN_EVERY_S, KnownNodes
+from holdfast.domain.placement.nodes import NODE_WRITTEN_EVERY_S, KnownNodes
 from holdfast.domain.record import evolve
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.domain.events.operators import NodeLost
 from holdfast.domain.job import JobState
-from holdfast.domain.placement.pause import Pause
+from holdfast.domain.placement.cordon import Pause
 from holdfast.domain.policy.model import Action, Rule
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.engines.simulated.life import SimulatedRun

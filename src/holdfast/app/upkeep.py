@@ -13,7 +13,7 @@ from holdfast.app.loops.loop import Loop
 from holdfast.app.settings import Settings, read_settings
 from holdfast.app.time import SystemClock
 from holdfast.domain.audit import Caller
-from holdfast.domain.placement.pause import Pause
+from holdfast.domain.placement.cordon import Pause
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.files import ProcessFiles
 from holdfast.errors import HoldfastError

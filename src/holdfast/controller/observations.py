@@ -21,10 +21,10 @@ from holdfast.controller.progress import ProgressEvents
 from holdfast.domain.evidence import with_evidence
 from holdfast.domain.job import Node, Run
 from holdfast.domain.lifecycle import RUN_PREPARED, RUN_PULLING, RUN_STARTED, RUN_TERMINAL, RunStatus
-from holdfast.domain.placement.known import NODE_WRITTEN_EVERY_S
+from holdfast.domain.placement.nodes import NODE_WRITTEN_EVERY_S
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.resources import with_max_pods
-from holdfast.domain.workloads.kubejob.observed import named
+from holdfast.domain.workloads.kubejob.pods import named
 from holdfast.ports.engine import Observation, RunPhase
 
 if TYPE_CHECKING:

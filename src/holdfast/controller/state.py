@@ -17,12 +17,12 @@ from holdfast.domain.event_mapping import MOVES_TOLD, Outbox, logged, started, s
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, HistoryRow, Step, attempt_id
 from holdfast.domain.lifecycle.history import all_following
 from holdfast.domain.placement.fit import Capacity
-from holdfast.domain.placement.known import KnownNodes
+from holdfast.domain.placement.nodes import KnownNodes
 from holdfast.domain.placement.scheduling import GroupKey, PendingQueue, RetryBalance, Waiting
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang.flight import waiting_attempt
 from holdfast.domain.workloads.jobset.state import SetLogEntry
-from holdfast.domain.workloads.kubejob.standing import awaiting_place
+from holdfast.domain.workloads.kubejob.job_status import with_wait_reason
 from holdfast.ports.store import Changes, Snapshot
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class ControllerState:
     def note_reason(self, job_id: str, reason: str, now: float) -> bool:
         """Remember why a job, or a pod of one that runs, waits; returns whether that is news."""
         job = self.jobs.get(job_id)
-        if job is None or (noted := awaiting_place(job, reason, now)) is job:
+        if job is None or (noted := with_wait_reason(job, reason, now)) is job:
             return False
         self.jobs[job_id] = self.changes.jobs[job_id] = noted
         self.outbox.job_changed(self.changes.events, job, noted)

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from holdfast.domain.access import Principal
     from holdfast.domain.access.grants import Access
     from holdfast.domain.events.registry import Event
-    from holdfast.domain.placement.cordon import Cordon
-    from holdfast.domain.placement.pause import Pause
+    from holdfast.domain.placement.cordon import Cordon, Pause
     from holdfast.domain.policy.model import RetrySettings
 
 

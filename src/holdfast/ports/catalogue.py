@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from holdfast.domain.configured import Configured
     from holdfast.domain.job import Queue
     from holdfast.domain.notifier import Notifier
-    from holdfast.domain.placement.cordon import Cordon
-    from holdfast.domain.placement.pause import Pause
+    from holdfast.domain.placement.cordon import Cordon, Pause
     from holdfast.domain.policy.model import RetryPolicy, RetrySettings
     from holdfast.domain.terms.kinds import SubjectName
     from holdfast.domain.workloads.spec import JobSpec

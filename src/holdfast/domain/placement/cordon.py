@@ -1,4 +1,4 @@
-"""Nodes that an operator has closed to new work."""
+"""What an operator has closed to new work: single nodes, or the whole server."""
 
 from __future__ import annotations
 
@@ -8,6 +8,18 @@ from holdfast.domain.record import Struct, evolve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+class Pause(Struct, frozen=True):
+    """Since when nothing is started, and why."""
+
+    since: float
+    reason: str
+    """For people, as ``the database was restored from friday.db``."""
+
+    def in_words(self) -> str:
+        """Say so, and what ends it."""
+        return f"nothing is started until `holdfast db resume`: {self.reason}"
 
 
 class Cordon(Struct, frozen=True):

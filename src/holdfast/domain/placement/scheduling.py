@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from holdfast.domain.job import Queue, Resources
+from holdfast.domain.job import Ceiling, Queue, Resources
 from holdfast.domain.placement.assignment import choose, named_in_words, take
 from holdfast.domain.placement.fit import (
     Place,
@@ -26,7 +26,6 @@ from holdfast.domain.placement.fit import (
     why_not,
     without_hopeless_avoidance,
 )
-from holdfast.domain.placement.quota import limit_reached, whole
 from holdfast.domain.record import Struct, field
 from holdfast.domain.terms.resources import PODS
 from holdfast.domain.units import format_amount
@@ -34,6 +33,7 @@ from holdfast.domain.units import format_amount
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from holdfast.domain.job import UserLimits
     from holdfast.domain.placement.fit import Shape
 
 
@@ -304,7 +304,7 @@ class Round(Struct, gc=True):
             self.free[place] -= shape.request
         for place in self.tried.intersection(chosen):
             self.free.pop(place)
-        self._count(key, original.request if original.gang == 1 else whole(original))
+        self._count(key, original.request if original.gang == 1 else _whole(original))
         if original.request.named:
             self._take_of_the_cluster(original)
         balance = self.balances.get((key.queue, head.turn))
@@ -370,9 +370,9 @@ class Round(Struct, gc=True):
             return ""
         if queue.paused:
             return f"queue {name} is paused"
-        if limit := limit_reached(queue, self.usage.setdefault(name, Usage()), shape):
+        if limit := _limit_reached(queue, self.usage.setdefault(name, Usage()), shape):
             return f"queue {name} is at its {limit}"
-        limit = "" if user is None else limit_reached(queue.per_user, self._used_by(name, user), shape)
+        limit = "" if user is None else _limit_reached(queue.per_user, self._used_by(name, user), shape)
         return f"{user or 'nobody'} is at the {limit} of each user in queue {name}" if limit else ""
 
     def _used_by(self, queue: str, user: str) -> Usage:
@@ -388,3 +388,35 @@ class Round(Struct, gc=True):
         for key in fit_alone(shape, roomiest) or ():
             if key in self.free:
                 self.free[key] = self.free[key].beside(shape.request)
+
+
+_NO_CEILING = Ceiling()
+
+
+def _whole(shape: Shape) -> Resources:
+    """Sum of the requests of all ranks."""
+    request, gang = shape.request, shape.gang
+    named = tuple([(name, amount * gang) for name, amount in request.named]) if request.named else ()
+    return Resources(request.cpu_m * gang, request.memory * gang, request.gpu * gang, request.share_m * gang, named)
+
+
+def _limit_reached(limits: Queue | UserLimits, usage: Usage, shape: Shape) -> str:
+    """Name the limit that one job more would be beyond, if any.
+
+    Args:
+        limits: Of a queue, or of each user in it.
+        usage: What all jobs there use, or all of that user.
+        shape: What the job asks for.
+    """
+    most_jobs, ceiling = limits.max_running_jobs, limits.max_running
+    if most_jobs is not None and usage.jobs >= most_jobs:
+        return f"limit of {most_jobs} running jobs"
+    if ceiling == _NO_CEILING:
+        return ""
+    after = usage.resources + _whole(shape)
+    for dimension, used in (("cpu_m", after.cpu_m), ("memory", after.memory), ("gpu", after.gpus)):
+        most = getattr(ceiling, dimension)
+        if most is not None and used > most:
+            return f"{dimension.removesuffix('_m')} limit"
+    full = (name for name, most in ceiling.named if after.amount_of(name) > most)
+    return next((f"{name} limit" for name in full), "")

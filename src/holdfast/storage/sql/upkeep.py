@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from holdfast.domain.audit import Caller
-    from holdfast.domain.placement.pause import Pause
+    from holdfast.domain.placement.cordon import Pause
 
 _COUNTED = ("jobs", "attempts", "runs", "history", "specs", "requests", "idempotency", "events", "audit", "workloads")
 _PRIVATE = 0o600

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from holdfast.domain.access.tokens import ApiToken
     from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.configured import Configured
-    from holdfast.domain.placement.cordon import Cordon
-    from holdfast.domain.placement.pause import Pause
+    from holdfast.domain.placement.cordon import Cordon, Pause
     from holdfast.domain.policy.model import RetrySettings
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.entries import E, EntryKind

@@ -12,8 +12,7 @@ from holdfast.domain.access import Role
 from holdfast.domain.access.tokens import ApiToken
 from holdfast.domain.audit import Subject
 from holdfast.domain.job import Queue
-from holdfast.domain.placement.cordon import Cordon
-from holdfast.domain.placement.pause import Pause
+from holdfast.domain.placement.cordon import Cordon, Pause
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.entries import ENTRIES
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
