@@ -28,7 +28,7 @@ from holdfast.domain.workloads.jobset.state import (
     Terminal,
 )
 from holdfast.domain.workloads.kubejob.model import BackoffRecord, JobCondition, KubeJobState
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord, PodRecord
 from holdfast.errors import AlreadyExists, Conflict, Internal, NotFound
 from holdfast.ports.events import EventFilter
 from holdfast.ports.requests import Request, RequestKind

@@ -17,7 +17,7 @@ from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Out
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Indexes
 from holdfast.domain.workloads.dependencies import Dependency, DependencyKind
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, NotFound
 from holdfast.ports.requests import Request, RequestKind

@@ -11,7 +11,7 @@ from holdfast.domain.job import Job, JobState, Run
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import Workload
 from holdfast.domain.workloads.jobset.state import JobSet
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 from holdfast.errors import AlreadyExists, Internal, NotFound
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import Changes, Submission

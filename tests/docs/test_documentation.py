@@ -24,8 +24,8 @@ from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
 from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.model import Action, AntiAffinity, ExitCodeOperator, JitterMode, SetAction
 from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStrategy
+from holdfast.domain.workloads.kubejob.job_status import END_PODS, PODS
 from holdfast.domain.workloads.kubejob.model import PodAction
-from holdfast.domain.workloads.kubejob.standing import END_PODS, PODS
 from holdfast.errors import InvalidManifest, all_errors
 from holdfast.service.manifests.armada import read_configuration
 from holdfast.wire.jobsets import JobSetSummary

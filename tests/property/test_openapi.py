@@ -43,7 +43,7 @@ from holdfast.domain.workloads.jobset.state import (
     SetLogEntry,
 )
 from holdfast.domain.workloads.kubejob.model import JobCondition, KubeJobState
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.ports.logs import LogPart
 from holdfast.ports.store import Changes, Submission

@@ -19,7 +19,7 @@ from holdfast.domain.workloads.dependencies import OnUnmet, look
 from holdfast.domain.workloads.jobset import children, reconcile
 from holdfast.domain.workloads.jobset.failure import Budget, LimitReached
 from holdfast.domain.workloads.jobset.state import Transition
-from holdfast.domain.workloads.kubejob.look import PodLook
+from holdfast.domain.workloads.kubejob.reconcile_pods import PodReconciler
 from tests.property.breaks import Break, assert_noticed
 from tools.simulate.world import SETS_EVERY
 
@@ -106,12 +106,12 @@ def a_kept_place_is_not_given_back(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_pod_is_replaced_before_it_has_gone(patch: pytest.MonkeyPatch) -> None:
-    def impatient(self: PodLook) -> None:
+    def impatient(self: PodReconciler) -> None:
         gone = {*RUN_TERMINAL, RunStatus.TERMINATING}
         for name in [name for name, pod in self.pods.items() if pod.run and pod.run.status in gone]:
             self.pods.pop(name)
 
-    patch.setattr(PodLook, "_clear", impatient)
+    patch.setattr(PodReconciler, "_clear", impatient)
 
 
 def a_deleted_set_does_not_wait_for_its_programs(patch: pytest.MonkeyPatch) -> None:
@@ -129,17 +129,17 @@ def a_deleted_set_does_not_wait_for_its_programs(patch: pytest.MonkeyPatch) -> N
 
 
 def pods_do_not_wait_before_they_start_again(patch: pytest.MonkeyPatch) -> None:
-    may_start = PodLook.may_start
-    patch.setattr(PodLook, "may_start", lambda self, record: may_start(self, evolve(record, due=None)))
+    may_start = PodReconciler.may_start
+    patch.setattr(PodReconciler, "may_start", lambda self, record: may_start(self, evolve(record, due=None)))
 
 
-def a_stopped_program_is_given_up_at_once(patch: pytest.MonkeyPatch) -> None:
-    given_up = PodLook.given_up_at
+def a_stopped_program_is_give_up_time_once(patch: pytest.MonkeyPatch) -> None:
+    given_up = PodReconciler.give_up_time
 
-    def impatient(self: PodLook, run: Run) -> float | None:
+    def impatient(self: PodReconciler, run: Run) -> float | None:
         return run.status_since if run.status is RunStatus.TERMINATING else given_up(self, run)
 
-    patch.setattr(PodLook, "given_up_at", impatient)
+    patch.setattr(PodReconciler, "give_up_time", impatient)
 
 
 def a_set_waits_for_nothing(patch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ BREAKS: dict[str, Break] = {
     "a set fails although it may still start": (a_set_fails_although_it_may_still_start, {"waits-for-it"}, 7),
     "pods do not wait before they start again": (pods_do_not_wait_before_they_start_again, {"back-off-waits"}, 4),
     "a stopped program is given up at once": (
-        a_stopped_program_is_given_up_at_once,
+        a_stopped_program_is_give_up_time_once,
         {"never-twice", "nothing-outlives", "generations-apart", "no-node-overloaded"},
         1,
     ),

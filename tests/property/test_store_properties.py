@@ -16,7 +16,7 @@ from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Out
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings, Rule
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import JobSet, JobSetState, SetEvent, SetLogEntry
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 from holdfast.errors import HoldfastError
 from holdfast.ports.entries import CATEGORY, POLICY, QUEUE
 from holdfast.ports.requests import Request, RequestKind

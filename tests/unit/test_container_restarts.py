@@ -11,7 +11,7 @@ from holdfast.domain.job import JobState, Resources
 from holdfast.domain.lifecycle import Ending
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import JobSet, Terminal
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.requests import RequestKind
 from holdfast.wire.render_jobsets import set_summary

@@ -15,7 +15,7 @@ from holdfast.domain.policy.model import Action, MemoryGrowth, Mutation, RetryPo
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.model import RestartPace
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision, Terminal
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo

@@ -11,7 +11,7 @@ from holdfast.dialects.manifests import read_one
 from holdfast.domain.audit import Act
 from holdfast.domain.job import JobState
 from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidManifest
 from holdfast.ports.requests import RequestKind

@@ -11,9 +11,9 @@ from holdfast.compiled.codec import dump_set_spec, load_set_spec
 from holdfast.dialects.jobset.pace import RESTART_PACE
 from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import Backoff, SetAction
+from holdfast.domain.workloads.jobset.explain import set_status_lines
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.domain.workloads.jobset.model import RestartPace
-from holdfast.domain.workloads.jobset.standing import standing
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision, Terminal
 from holdfast.errors import InvalidManifest
 from holdfast.ports.engine import NodeInfo
@@ -140,8 +140,8 @@ def test_where_restarts_are_due_is_shown_by_lists_and_explained() -> None:
     view = set_summary(record, a_set.spec, queue="q")
     assert (view.state, view.restart_at) == ("Restarting", timestamp(a_set.now + 2.0))
     assert jobset_table([JobSetSummary.model_validate(view)], now_s=a_set.now)[1][0][2] == "4 (next in 2s)"
-    told = "Back-off: the set starts again in 2s: it was restarted 4 times in quick succession, which ends once it has "
-    assert f"{told}lasted 10m." in list(standing(record, a_set.spec, a_set.now))
+    delay = "Back-off: the set starts again in 2s: it was restarted 4 times in quick succession; "
+    assert f"{delay}the count restarts once it has lasted 10m." in list(set_status_lines(record, a_set.spec, a_set.now))
 
 
 def short(**spec: object) -> dict[str, Any]:

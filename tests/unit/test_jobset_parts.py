@@ -16,7 +16,7 @@ from holdfast.domain.policy.model import Backoff, SetAction, SetRule
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.children import Child, ChildPhase, CreateChild, DeleteChild
 from holdfast.domain.workloads.jobset.children import pod_environment
-from holdfast.domain.workloads.jobset.explain import explain
+from holdfast.domain.workloads.jobset.explain import explain_decision
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.domain.workloads.jobset.model import (
     CoordinatorPod,
@@ -31,7 +31,7 @@ from holdfast.domain.workloads.jobset.state import JobSet, JobSetState, Terminal
 from holdfast.domain.workloads.kubejob.model import CompletionMode, KubeJobSpec, KubeJobState, Pod, PodPhase
 from holdfast.domain.workloads.kubejob.program import Program
 from holdfast.domain.workloads.kubejob.reconcile import reconcile
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 from holdfast.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
@@ -172,14 +172,14 @@ def failing(*actions: SetAction, limit: int = 0) -> JobSetSpec:
 def test_a_decision_is_explained_in_sentences(spec: JobSetSpec, story: list[str]) -> None:
     failed = [*CHILDREN[:2], evolve(CHILDREN[2], phase=ChildPhase.FAILED, reason="X")]
     decision = converge(spec, STARTED.state, failed, ReconcileInput(1.0)).decisions[0]
-    assert explain(decision) == ["Attempt 1 failed.", *story]
+    assert explain_decision(decision) == ["Attempt 1 failed.", *story]
 
 
 def test_every_action_says_what_follows() -> None:
     for action in SetAction:
         failed = [*CHILDREN[:2], evolve(CHILDREN[2], phase=ChildPhase.FAILED, reason="X")]
         decision = converge(failing(action, limit=1), STARTED.state, failed, ReconcileInput(1.0)).decisions[0]
-        assert len(explain(decision)) >= 3
+        assert len(explain_decision(decision)) >= 3
 
 
 def template(container: dict[str, Any], **pod: object) -> dict[str, Any]:

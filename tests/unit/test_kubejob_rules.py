@@ -17,7 +17,7 @@ from holdfast.domain.workloads.kubejob.model import (
     PodPhase,
     PodRule,
 )
-from holdfast.domain.workloads.kubejob.observed import failed_by_itself
+from holdfast.domain.workloads.kubejob.pods import failed_by_itself
 from holdfast.domain.workloads.kubejob.reconcile import reconcile
 from holdfast.domain.workloads.kubejob.rulesets import FAILURE_POLICY
 from tools.cases.podjob import stopped_by

@@ -16,7 +16,6 @@ from holdfast.domain.policy.model import LimitUse, RetrySettings
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.domain.workloads.judge import Judgement, Ruleset
-from holdfast.domain.workloads.kubejob.look import PodLook
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec, KubeJobState, RestartPolicy
 from holdfast.domain.workloads.kubejob.pods import (
     Barrier,
@@ -25,7 +24,8 @@ from holdfast.domain.workloads.kubejob.pods import (
     TimeLimits,
 )
 from holdfast.domain.workloads.kubejob.program import PodPlan, Program
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
+from holdfast.domain.workloads.kubejob.reconcile_pods import PodReconciler
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord, PodRecord
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ def looking(
     barrier: Barrier = Barrier(),  # noqa: B008 - it is immutable
     useless: bool = False,
     state: KubeJobState | None = None,
-) -> PodLook:
+) -> PodReconciler:
     """Begin a look at a job with a pod for each of these runs."""
     numbers = count(10)
     facts = PodFacts(
@@ -70,30 +70,30 @@ def looking(
     )
     pods = [LivePod(PodRecord(f"p{run.rank}", run.rank, run=run.uid), run) for run in runs]
     record = KubeJobRecord("j", state=state or KubeJobState(started_at=NOW - 10, active=len(runs)))
-    return PodLook(facts, record, {pod.record.name: pod for pod in pods}, NOW)
+    return PodReconciler(facts, record, {pod.record.name: pod for pod in pods}, NOW)
 
 
 def test_a_job_without_pods_has_as_many_ask_for_a_place_as_it_may() -> None:
     look = looking([], spec=KubeJobSpec(parallelism=2, completions=5))
-    look.look()
-    assert look.ask == ["j-0-10", "j-1-11"]
+    look.reconcile()
+    assert look.enqueue == ["j-0-10", "j-1-11"]
     assert [pod.first for pod in look.pods.values()] == ["j-1-0-10", "j-1-1-11"]
 
 
 def test_a_pod_that_failed_is_judged_and_forgotten_and_replaced_later() -> None:
     look = looking([a_run("j-1-0-1", RunStatus.ERROR, CRASHED)])
-    look.look()
+    look.reconcile()
     decision = look.orders.note["j-1-0-1"].decision
     assert decision is not None
     assert (decision.reason, decision.delay_s) == ("replaced", 5.0)
     assert (look.orders.forget, look.pods) == (["j-1-0-1"], {})
-    assert look.stand(awaits_domain=False).look_at == NOW + 5.0
+    assert look.outlook(awaits_domain=False).look_at == NOW + 5.0
 
 
 def test_a_program_that_starts_again_in_its_pod_waits_first_and_its_job_sees_no_failure() -> None:
     spec = KubeJobSpec(restart_policy=RestartPolicy.ON_FAILURE)
     look = looking([a_run("j-1-0-1", RunStatus.ERROR, CRASHED)], spec=spec)
-    look.look()
+    look.reconcile()
     assert ([*look.orders.note], look.orders.forget) == (["j-1-0-1"], ["j-1-0-1"])
     assert (look.pods["p0"].record.restarts, look.pods["p0"].record.due) == (1, NOW + 10.0)
     assert look.record.state.failed == 0
@@ -103,10 +103,10 @@ def test_a_program_that_kubernetes_starts_again_avoids_nothing_of_an_earlier_pol
     look = looking(
         [a_run("j-1-0-1", RunStatus.ERROR, CRASHED)], spec=KubeJobSpec(restart_policy=RestartPolicy.ON_FAILURE)
     )
-    avoids = {"avoid_node": "n1", "avoid_devices": ("gpu-0@n1",), "avoid_nodes": ("n1",)}
     pod = look.pods["p0"]
-    look.pods["p0"] = evolve(pod, record=evolve(pod.record, memory=1 << 30, **avoids))
-    look.look()
+    record = evolve(pod.record, avoid_node="n1", avoid_devices=("0@n1",), avoid_nodes=("n1",), memory=1 << 30)
+    look.pods["p0"] = evolve(pod, record=record)
+    look.reconcile()
     record = look.pods["p0"].record
     assert (record.avoid_node, record.avoid_devices, record.avoid_nodes, record.memory) == (None, (), (), 1 << 30)
 
@@ -116,7 +116,7 @@ def test_a_program_that_may_not_start_again_in_its_pod_says_which_limit_that_was
     look = looking([a_run("j-1-0-1", RunStatus.ERROR, CRASHED)], spec=spec)
     disabled = Ruleset(PolicySet.compile(()), NO_CATEGORIES, RetrySettings(global_max_retries=0))
     look.facts = evolve(look.facts, cap=0, judging=lambda _: Judgement(disabled))
-    look.look()
+    look.reconcile()
     decision = look.orders.note["j-1-0-1"].decision
     assert (look.pods, decision and decision.limits) == ({}, (LimitUse("globalMaxRetries", 0, 0),))
 
@@ -124,21 +124,21 @@ def test_a_program_that_may_not_start_again_in_its_pod_says_which_limit_that_was
 def test_a_pod_keeps_its_place_at_the_barrier_while_the_others_are_stopped_and_starts_there_behind_it() -> None:
     crashed, other = a_run("j-1-0-1", RunStatus.ERROR, CRASHED), a_run("j-1-1-2")
     look = looking([crashed, other], in_place=True)
-    look.look()
+    look.reconcile()
     assert ([*look.orders.note], look.orders.forget) == (["j-1-0-1"], ["j-1-0-1"])
-    assert [event.reason for event in look.tell] == ["RestartInPlace"]
+    assert [event.reason for event in look.notices] == ["RestartInPlace"]
     kept = look.pods["p0"].kept
     assert kept is not None
     assert [*look.orders.keep.values()] == [kept]
     assert (kept.uid, look.pods["p0"].record.in_place) == ("j-1-0-1/kept", 1)
 
     behind = looking([crashed, other], in_place=True, barrier=Barrier(previous=0))
-    behind.look()
+    behind.reconcile()
     assert [*behind.orders.put] == [other.uid]
 
     passed = looking([other], in_place=True, barrier=Barrier(previous=0, current=1))
     passed.pods = {"p0": look.pods["p0"]}
-    passed.look()
+    passed.reconcile()
     (start,) = passed.orders.start
     assert (passed.orders.give_back, passed.orders.keep) == (["j-1-0-1/kept"], {})
     assert (start.uid, start.executor, start.node) == (passed.pods["p0"].record.run, *NODE)
@@ -149,18 +149,18 @@ def test_a_kept_place_that_is_of_no_use_is_given_back_and_another_is_asked_for()
     record = PodRecord("p0", 0, run="j-1-0-1", waiting=True)
     look.pods["p0"] = LivePod(record, kept=a_run("j-1-0-1"))
     look.record = evolve(look.record, state=evolve(look.record.state, active=1))
-    look.look()
-    assert (look.orders.give_back, look.ask) == (["j-1-0-1"], ["p0"])
+    look.reconcile()
+    assert (look.orders.give_back, look.enqueue) == (["j-1-0-1"], ["p0"])
     assert look.pods["p0"].record.place_given_up
 
 
 @pytest.mark.parametrize("status", [RunStatus.CREATING, RunStatus.TERMINATING])
 def test_a_program_that_nobody_hears_of_is_given_up_in_the_end(status: RunStatus) -> None:
     patient = looking([evolve(a_run("j-1-0-1", status), status_since=NOW - 29.0)])
-    patient.look()
+    patient.reconcile()
     assert not patient.orders.put
     look = looking([evolve(a_run("j-1-0-1", status), status_since=NOW - 61.0)])
-    look.look()
+    look.reconcile()
     assert [run.status for run in look.orders.put.values()] == [RunStatus.ERROR]
 
 
@@ -168,8 +168,8 @@ def test_a_job_that_ends_has_what_waits_for_a_place_ask_no_more_and_is_over_at_o
     late = KubeJobSpec(active_deadline_s=5.0)
     look = looking([], spec=late)
     look.pods["p0"] = LivePod(PodRecord("p0", 0), request="j-1-0-1")
-    look.look()
-    assert (look.ask_no_more, look.pods) == (["j-1-0-1"], {})
+    look.reconcile()
+    assert (look.dequeue, look.pods) == (["j-1-0-1"], {})
     over = look.record.state.finished
     assert over is not None
     assert (over.reason, look.record.state.failed, look.record.state.terminating) == ("DeadlineExceeded", 1, 0)

@@ -14,7 +14,7 @@ from holdfast.domain.workloads.jobset.model import ReplicatedJob
 from holdfast.domain.workloads.kubejob.model import JobCondition, KubeJobSpec, KubeJobState
 from holdfast.domain.workloads.kubejob.program import ContainerSpec, Program
 from holdfast.domain.workloads.kubejob.reconcile import reconcile
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.requests import RequestKind
 from tests.unit.conftest import exits, job_named

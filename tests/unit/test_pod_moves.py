@@ -6,12 +6,12 @@ import pytest
 
 from holdfast.domain.job import Attempt, JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, AttemptStatus
-from holdfast.domain.workloads.kubejob.standing import END_PODS, PODS, PodsAre, made
+from holdfast.domain.workloads.kubejob.job_status import END_PODS, PODS, PodsStatus, attempt_steps
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import SetLab, fails_first, group, manifest
 
 A = AttemptStatus
-RUNNING, GOING = PodsAre.RUNNING, PodsAre.GOING
+RUNNING, STOPPING = PodsStatus.RUNNING, PodsStatus.STOPPING
 
 
 @pytest.mark.parametrize(
@@ -19,15 +19,15 @@ RUNNING, GOING = PodsAre.RUNNING, PodsAre.GOING
     [
         (A.PENDING, set(), []),
         (A.PENDING, {RUNNING}, [A.RUNNING]),
-        (A.PENDING, {GOING}, [A.TERMINATING]),
-        (A.PENDING, {RUNNING, GOING}, [A.RUNNING, A.TERMINATING]),
+        (A.PENDING, {STOPPING}, [A.TERMINATING]),
+        (A.PENDING, {RUNNING, STOPPING}, [A.RUNNING, A.TERMINATING]),
         (A.RUNNING, {RUNNING}, []),
-        (A.RUNNING, {RUNNING, GOING}, [A.TERMINATING]),
-        (A.TERMINATING, {RUNNING, GOING}, []),
+        (A.RUNNING, {RUNNING, STOPPING}, [A.TERMINATING]),
+        (A.TERMINATING, {RUNNING, STOPPING}, []),
     ],
 )
-def test_an_attempt_moves_with_its_pods(status: AttemptStatus, pods: set[PodsAre], to: list[AttemptStatus]) -> None:
-    steps = made(Attempt("j", 1, status), frozenset(pods), 5.0)
+def test_an_attempt_moves_with_its_pods(status: AttemptStatus, pods: set[PodsStatus], to: list[AttemptStatus]) -> None:
+    steps = attempt_steps(Attempt("j", 1, status), frozenset(pods), 5.0)
     assert [attempt.status for _, attempt in steps] == to
     assert all(attempt.status_since == step.now == 5.0 for step, attempt in steps)
 
@@ -50,7 +50,9 @@ def test_no_move_leads_out_of_an_attempt_that_is_over() -> None:
 
 
 def test_every_move_is_reached() -> None:
-    reached = {step.phase for status in A for step, _ in made(Attempt("j", 1, status), frozenset(PodsAre), 5.0)}
+    reached = {
+        step.phase for status in A for step, _ in attempt_steps(Attempt("j", 1, status), frozenset(PodsStatus), 5.0)
+    }
     assert reached == {move.name for move in PODS.promotions}
 
 

@@ -12,7 +12,7 @@ from holdfast.domain.audit import Act
 from holdfast.domain.job import ChildOf, Job, JobState, Resources
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, Indexes
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, HoldfastError, InvalidManifest, NotFound, Unavailable
 from holdfast.ports.requests import RequestKind

@@ -12,7 +12,7 @@ from holdfast.domain.audit import Act, AuditEntry, Caller, Subject
 from holdfast.domain.job import ChildOf, Job, JobState
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArrayState, Origin
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 from holdfast.errors import Unavailable
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Changes, JobFilter, Submission

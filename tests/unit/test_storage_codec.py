@@ -45,7 +45,7 @@ from holdfast.domain.workloads.jobset.state import (
     Terminal,
 )
 from holdfast.domain.workloads.kubejob.model import BackoffRecord, JobCondition, KubeJobState
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord, PodRecord
 from holdfast.errors import Internal
 from holdfast.storage.sql import codec, logs, submission, tables
 from holdfast.storage.sql.batch import Batch, Batches, Lookup, StatementRows

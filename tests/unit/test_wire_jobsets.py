@@ -30,7 +30,7 @@ from holdfast.domain.workloads.jobset.state import (
     Terminal,
 )
 from holdfast.domain.workloads.kubejob.model import JobCondition, KubeJobSpec, KubeJobState
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord, PodRecord
 from holdfast.errors import Problem
 from holdfast.wire.base import timestamp
 from holdfast.wire.jobs import PodsView

@@ -15,7 +15,7 @@ from holdfast.domain.lifecycle import (
     TransitionStatus,
 )
 from holdfast.domain.units import format_duration
-from holdfast.domain.workloads.kubejob.standing import END_PODS, PODS
+from holdfast.domain.workloads.kubejob.job_status import END_PODS, PODS
 from tools.docs.source import table
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from holdfast.domain.workloads.base import Workload
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.kubejob.indexes import format_indexes, parse_indexes
 from holdfast.domain.workloads.kubejob.model import UNLIMITED
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 from holdfast.errors import HoldfastError, Internal, UnreadableSpec
 
 if TYPE_CHECKING:

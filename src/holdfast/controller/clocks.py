@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, TypeVar
 from holdfast.domain.job import JobState
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import JobSet
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from holdfast.domain.job import Attempt, Job, Run
     from holdfast.domain.workloads.base import Workload
-    from holdfast.domain.workloads.kubejob.stored import PodRecord
+    from holdfast.domain.workloads.kubejob.records import PodRecord
     from holdfast.ports.clock import SteadyClock
     from holdfast.ports.store import Snapshot
 

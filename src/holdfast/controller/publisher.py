@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Job, Resources, Run
     from holdfast.domain.workloads.kubejob.program import ContainerSpec, Program
-    from holdfast.domain.workloads.kubejob.stored import PodRecord
+    from holdfast.domain.workloads.kubejob.records import PodRecord
     from holdfast.domain.workloads.spec import JobSpec
 
 _PREPARES = frozenset({RunStatus.PREPARING, RunStatus.PULLING, RunStatus.PREPARED})

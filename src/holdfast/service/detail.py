@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.base import Workload
     from holdfast.domain.workloads.jobset.state import SetDecision
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+    from holdfast.domain.workloads.kubejob.records import KubeJobRecord
     from holdfast.ports.store import Store
     from holdfast.service.explain import Explainer
 

@@ -9,7 +9,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.terms.kinds import JOB_SET, info_of
 from holdfast.domain.workloads.base import Workload
 from holdfast.domain.workloads.jobset.state import SetCondition
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 from holdfast.errors import Internal, UnreadableSpec
 from holdfast.ports.workloads import Unreadable, leave_out
 

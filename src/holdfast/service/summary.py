@@ -17,7 +17,7 @@ from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.base import Workload
 from holdfast.domain.workloads.dependencies import waits_for
-from holdfast.domain.workloads.jobset.explain import attempt_of, explain
+from holdfast.domain.workloads.jobset.explain import attempt_of, explain_decision
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision
 from holdfast.domain.workloads.kubejob.indexes import format_indexes
 from holdfast.domain.workloads.kubejob.reconcile import CONTROLLER
@@ -212,10 +212,10 @@ def _of_set(store: Store, job: Job, at: ChildOf, attempt: Attempt | None) -> tup
     if decided is not None and attempt is not None and decided.job != job.name:
         return (
             f"Attempt {attempt.number} was replaced because job {decided.job} failed.",
-            *explain(decided)[1:],
+            *explain_decision(decided)[1:],
             about,
         )
-    return (*(explain(decided)[1:] if decided else ()), about)
+    return (*(explain_decision(decided)[1:] if decided else ()), about)
 
 
 def set_decisions(store: Store, job: Job, attempts: Sequence[Attempt]) -> dict[int, SetDecision]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.explanation import Explanation
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
     from holdfast.domain.workloads.jobset.state import JobSet, JobSetState, SetLogEntry
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+    from holdfast.domain.workloads.kubejob.records import KubeJobRecord
     from holdfast.errors import Problem
 
 _COUNTS = ("ready", "active", "succeeded", "failed", "suspended")

@@ -11,7 +11,7 @@ from holdfast.wire.jobs import ConditionView, PodsView
 if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.state import SetCondition
     from holdfast.domain.workloads.kubejob.model import JobCondition, KubeJobSpec
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+    from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 
 
 def pods_view(spec: KubeJobSpec | None, record: KubeJobRecord | None) -> PodsView:

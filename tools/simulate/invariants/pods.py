@@ -9,7 +9,7 @@ from holdfast.domain.lifecycle import Ending, RunStatus
 from holdfast.domain.policy.decide import delay_s
 from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStrategy, StartupOrder
 from holdfast.domain.workloads.jobset.state import JobSet
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 from tools.simulate.hosts import POD_BACKOFF
 from tools.simulate.promises import refuse
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.domain.job import Job, Run
-    from holdfast.domain.workloads.kubejob.stored import PodRecord
+    from holdfast.domain.workloads.kubejob.records import PodRecord
     from holdfast.ports.store import Changes
     from tools.simulate.clocks import Readings
     from tools.simulate.invariants.setrecord import SetRecord

@@ -9,7 +9,7 @@ from holdfast.compiled.codec import load_set_spec
 from holdfast.domain.events.workloads import JobSetChanged
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 from tools.simulate.promises import refuse
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.jobset.model import JobSetSpec
     from holdfast.domain.workloads.jobset.state import SetLogEntry
-    from holdfast.domain.workloads.kubejob.stored import PodRecord
+    from holdfast.domain.workloads.kubejob.records import PodRecord
     from holdfast.ports.store import Changes, Store
     from tools.simulate.invariants.record import Record
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from holdfast.domain.events.workloads import JobSetDecided
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, Ending
 from holdfast.domain.policy.model import SetAction
-from holdfast.domain.workloads.jobset.explain import explain
+from holdfast.domain.workloads.jobset.explain import explain_decision
 from holdfast.domain.workloads.jobset.rules import DEFAULT_RULE
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 from tools.simulate.promises import refuse
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class SetChecks:
             refuse("sets-judge-once", f"{decision.job} is judged, its attempt {number} has not failed: {attempt}")
         matched = [rule.rule for rule in decision.considered if rule.matched]
         expected = [] if decision.rule is None else [decision.rule]
-        if matched != expected or not decision.reason or not decision.message or not explain(decision):
+        if matched != expected or not decision.reason or not decision.message or not explain_decision(decision):
             refuse("explained", f"{decision} is explained by {matched}")
         if decision.granted is any(use.limit is not None and use.used >= use.limit for use in decision.limits):
             disabled = decision.reason == "RestartsDisabled"

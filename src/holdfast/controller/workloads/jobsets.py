@@ -17,7 +17,7 @@ from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, 
 from holdfast.domain.workloads.jobset.model import JobSetSpec, RestartStrategy
 from holdfast.domain.workloads.jobset.reconcile import InPlace, ReconcileInput, converge, expected_pods
 from holdfast.domain.workloads.jobset.state import NEVER_SATISFIED, JobSet, SetEvent, Transition, failed
-from holdfast.domain.workloads.kubejob.pods import told_in_place
+from holdfast.domain.workloads.kubejob.pods import in_place_attempts
 from holdfast.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class JobSets(Owners[JobSet, JobSetSpec]):
             # Absent pods do not hold up the barrier: they have succeeded, or wait for resources that those at the
             # barrier may hold, and begin where the others are by then.
             jobs = (self._jobs.jobs.get(job_id) for job_id in work.jobs.values())
-            attempts = [moved for job in jobs if job is not None for moved in told_in_place(job.pods)]
+            attempts = [moved for job in jobs if job is not None for moved in in_place_attempts(job.pods)]
             absent = expected_pods(work.spec) - len(attempts)
             in_place = InPlace((*attempts, *[max(attempts, default=0)] * absent))
         allowed = self._catalog.catalogue.settings.global_max_retries != 0
@@ -134,7 +134,7 @@ class JobSets(Owners[JobSet, JobSetSpec]):
 
     def hear(self, owner: SetWork, job: Job, work: JobWork) -> None:
         """Have a set looked at when pods of it report another restart in place."""
-        in_place = told_in_place(work.pods)
+        in_place = in_place_attempts(work.pods)
         if owner.reports is not None and owner.reports.get(job.name) != in_place:
             owner.reports[job.name] = in_place
             self._state.queue.add(self.name, owner.row.id)

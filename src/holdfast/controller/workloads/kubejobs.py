@@ -14,9 +14,16 @@ from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.domain.workloads.children import begun_as
 from holdfast.domain.workloads.dependencies import advanced
 from holdfast.domain.workloads.gang.conclude import held, released
+from holdfast.domain.workloads.kubejob.job_status import (
+    PODS_WAIT,
+    ended_job,
+    last_step,
+    running_job,
+    status_of,
+    with_status,
+)
 from holdfast.domain.workloads.kubejob.model import KubeJobState
-from holdfast.domain.workloads.kubejob.standing import PODS_WAIT, begun, last_step, over, standing, stands
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 from holdfast.ports.requests import RequestKind
 
 if TYPE_CHECKING:
@@ -31,9 +38,9 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.base import Workload
     from holdfast.domain.workloads.children import CreateChild
     from holdfast.domain.workloads.dependencies import Dependency
-    from holdfast.domain.workloads.kubejob.look import PodLook
+    from holdfast.domain.workloads.kubejob.job_status import JobStatus
     from holdfast.domain.workloads.kubejob.program import PodPlan
-    from holdfast.domain.workloads.kubejob.standing import JobStanding
+    from holdfast.domain.workloads.kubejob.reconcile_pods import PodReconciler
     from holdfast.ports.requests import Request
     from holdfast.ports.store import ControllerStore, Snapshot
 
@@ -206,7 +213,7 @@ class KubeJobs:
         if due:
             self._state.queue.add(KUBEJOB, job_id)
         else:
-            self._stand(active, work, look, now)
+            self._apply_outlook(active, work, look, now)
             self.changed(active.job, work)
 
     def suspend(self, job_id: str, now: float, *, suspended: bool) -> None:
@@ -239,14 +246,14 @@ class KubeJobs:
         job, work = self._state.jobs[job_id], self.jobs.pop(job_id)
         if after := self._awaited(job):
             self._state.waits.leave(job.id, after)
-        self._state.put_job(over(job, work.record, otherwise, now), ended)
+        self._state.put_job(ended_job(job, work.record, otherwise, now), ended)
         ttl_s = None if job.child is not None else self._plan(job).spec.ttl_s
         if ttl_s is not None:
             self._put(work, evolve(work.record, expires_at=now + ttl_s))
 
     def placed(self, places: Mapping[str, tuple[PlaceKey, ...]], keys: Sequence[str], now: float) -> None:
         """Hand out pods that got their places."""
-        looks: dict[str, tuple[Active, JobWork, PodLook]] = {}
+        looks: dict[str, tuple[Active, JobWork, PodReconciler]] = {}
         for request in keys:
             active, work, name = self._pods.waiting.pop(request)
             if active.attempt.job_id not in looks:
@@ -256,7 +263,7 @@ class KubeJobs:
         for active, work, look in looks.values():
             self._pods.carry_out(active, work, look, now)
             self._put(work, work.record)
-            self._stand(active, work, look, now)
+            self._apply_outlook(active, work, look, now)
             if look.facts.plan.in_place:  # its set asks which of its pods have had a program
                 self.changed(active.job, work)
 
@@ -282,12 +289,12 @@ class KubeJobs:
                 self._look_waiting(job, work, now)
             elif not work.record.present:
                 # Its attempt is gone and it was not recreated at once: it waits for its set.
-                self._stands(job, standing(work.record, in_set=True), now)
+                self._put_status(job, status_of(work.record, in_set=True), now)
 
     def _look(self, active: Active, work: JobWork, now: float) -> None:
         """Look at a job's pods, store what follows, and have it carried out."""
         look = self._pods.look(active, work, now)
-        look.look()
+        look.reconcile()
         self._pods.carry_out(active, work, look, now)
         if work.record.deleting_since is None:
             self._put(work, work.record)
@@ -298,30 +305,30 @@ class KubeJobs:
         elif not work.pods:
             self._gone(work, now, ended=self._end(active, work, now))
         if self._state.active.get(work.record.id) is active:
-            self._stand(active, work, look, now)
+            self._apply_outlook(active, work, look, now)
             self.changed(active.job, work)
 
-    def _stand(self, active: Active, work: JobWork, look: PodLook, now: float) -> None:
+    def _apply_outlook(self, active: Active, work: JobWork, look: PodReconciler, now: float) -> None:
         """Note how a job is, and that it needs no look until something happens, or until a time."""
         job_id, look.record = active.attempt.job_id, work.record
-        stand = look.stand(awaits_domain=job_id in self._pods.awaiting_domain)
-        if stand.steps:
-            self._state.steps(active, stand.steps)
+        outlook = look.outlook(awaits_domain=job_id in self._pods.awaiting_domain)
+        if outlook.steps:
+            self._state.steps(active, outlook.steps)
         job = active.job
-        if stand.job is not None and stand.job.state is not JobState.RUNNING:
-            self._stands(job, stand.job, now)
-        elif stand.job is not None and job.state is not JobState.RUNNING:
-            self._state.pods_started(active, begun(job, active.attempt.number, now), stand.live)
-        elif job.reason.startswith(PODS_WAIT) and not stand.waits:
+        if outlook.job is not None and outlook.job.state is not JobState.RUNNING:
+            self._put_status(job, outlook.job, now)
+        elif outlook.job is not None and job.state is not JobState.RUNNING:
+            self._state.pods_started(active, running_job(job, active.attempt.number, now), outlook.live)
+        elif job.reason.startswith(PODS_WAIT) and not outlook.waits:
             self._state.put_job(evolve(job, reason="", updated_at=now))
         if active.job.state is JobState.HELD:
             self._release(work, active.job)  # others may have its topology domain while it waits for a person
-        self._state.queue.wake_at(KUBEJOB, job_id, stand.look_at)
+        self._state.queue.wake_at(KUBEJOB, job_id, outlook.look_at)
 
-    def _stands(self, job: Job, job_standing: JobStanding, now: float) -> None:
-        moved = stands(job, job_standing, now)
-        if moved is not job:
-            self._state.put_job(moved)
+    def _put_status(self, job: Job, status: JobStatus, now: float) -> None:
+        changed = with_status(job, status, now)
+        if changed is not job:
+            self._state.put_job(changed)
 
     def _end(self, active: Active, work: JobWork, now: float) -> Attempt:
         step = last_step(work.record, active.attempt, work.last_failure, now, in_set=active.job.child is not None)
@@ -336,7 +343,7 @@ class KubeJobs:
         if active.job.child is None:
             self.finish(job_id, "", now, ended=ended)
             return
-        self._stands(active.job, standing(work.record, in_set=True), now)
+        self._put_status(active.job, status_of(work.record, in_set=True), now)
         self.changed(self._state.jobs[job_id], work)
 
     def _gone(self, work: JobWork, now: float, *, ended: Attempt | None = None) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.children import Child
     from holdfast.domain.workloads.kubejob.pods import LivePod
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+    from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 
 
 R = TypeVar("R", bound=Owner)

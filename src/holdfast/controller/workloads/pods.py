@@ -1,7 +1,7 @@
 """The pods of Kubernetes Jobs: what they are made from, and facts for looks at them, whose orders it carries out.
 
 They are made from the Job's rules, the program and the environment of each pod, which come from the job's own
-specification, or from the template in its set. What is ordered is decided in ``domain.workloads.kubejob.look``.
+specification, or from the template in its set. ``domain.workloads.kubejob.reconcile_pods`` decides what is ordered.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.children import CreateChild
 from holdfast.domain.workloads.jobset.children import plan_of, pod_environment
 from holdfast.domain.workloads.jobset.state import SetEvent
-from holdfast.domain.workloads.kubejob.look import PodLook
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
 from holdfast.domain.workloads.kubejob.pods import Barrier, PodFacts, TimeLimits
 from holdfast.domain.workloads.kubejob.program import PodPlan
+from holdfast.domain.workloads.kubejob.reconcile_pods import PodReconciler
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -149,7 +149,7 @@ class Pods:
 
     # facts
 
-    def look(self, active: Active, work: JobWork, now: float) -> PodLook:
+    def look(self, active: Active, work: JobWork, now: float) -> PodReconciler:
         """Begin a look at the pods of a job."""
         plan, spec, catalog = self.plan(active.job, active.spec), active.spec, self._judging.catalog
         warned_s = 0.0 if spec.warning is None else spec.warning.before_s
@@ -169,7 +169,7 @@ class Pods:
             useless=self._useless,
             backoff=self._crash_backoff,
         )
-        look = PodLook(facts, work.record, work.pods, now, last_failure=work.last_failure)
+        look = PodReconciler(facts, work.record, work.pods, now, last_failure=work.last_failure)
         look.wake_at = work.wake_at
         return look
 
@@ -197,20 +197,20 @@ class Pods:
 
     # orders
 
-    def carry_out(self, active: Active, work: JobWork, look: PodLook, now: float) -> None:
+    def carry_out(self, active: Active, work: JobWork, look: PodReconciler, now: float) -> None:
         """Do what a look ordered, and keep what it found."""
         state, orders = self._state, look.orders
         if look.attempt is not active.attempt:
             state.note_attempt(active, look.attempt)
         state.carry_out(active, orders)
-        for request in look.ask_no_more:
+        for request in look.dequeue:
             self.waiting.pop(request, None)
             state.wait_no_more(request)
-        for name in look.ask:
+        for name in look.enqueue:
             self._ask_place(name, active, work, look, now)
-        job_set = self._sets.get(active.job.child.set_id) if look.tell and active.job.child is not None else None
+        job_set = self._sets.get(active.job.child.set_id) if look.notices and active.job.child is not None else None
         if job_set is not None:
-            state.log_of_set(job_set.row, [SetEvent(*news) for news in look.tell], now)
+            state.log_of_set(job_set.row, [SetEvent(*news) for news in look.notices], now)
         if orders.start or orders.forget:
             work.pod_names = {pod.run.uid: name for name, pod in look.pods.items() if pod.run is not None}
         work.pods, work.record = look.pods, look.record
@@ -220,7 +220,7 @@ class Pods:
             if kept != work.record.pods:
                 work.record = evolve(work.record, pods=kept)
 
-    def _ask_place(self, name: str, active: Active, work: JobWork, look: PodLook, now: float) -> None:
+    def _ask_place(self, name: str, active: Active, work: JobWork, look: PodReconciler, now: float) -> None:
         """Put a pod in the pending queue; one whose job has no topology domain yet waits for that first."""
         job, plan, pod = active.job, look.facts.plan, look.pods[name]
         if plan.topology is not None and not self._has_domain(active, look, pod, now):
@@ -233,7 +233,7 @@ class Pods:
         waiting = Waiting(-job.priority, job.seq, request, now, pod=True, user=job.submitted_by)
         self._state.wait(GroupKey(job.queue, shape, retry), waiting, job_id=job.id)
 
-    def _has_domain(self, active: Active, look: PodLook, pod: LivePod, now: float) -> bool:
+    def _has_domain(self, active: Active, look: PodReconciler, pod: LivePod, now: float) -> bool:
         job_id, plan = active.attempt.job_id, look.facts.plan
         if look.record.domain:
             return True

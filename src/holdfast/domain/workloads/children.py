@@ -9,7 +9,7 @@ from holdfast.domain.job import ChildOf, Job, JobState
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.workloads.dependencies import waits_for
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 
 if TYPE_CHECKING:
     from holdfast.domain.workloads.base import Owner, Workload

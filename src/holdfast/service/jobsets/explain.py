@@ -9,8 +9,13 @@ from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.job import JobState
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.explanation import DecisionTrace, Explanation
-from holdfast.domain.workloads.jobset.explain import attempt_of, explain
-from holdfast.domain.workloads.jobset.standing import MOST_NAMED, headline, standing
+from holdfast.domain.workloads.jobset.explain import (
+    _MOST_NAMED,
+    attempt_of,
+    explain_decision,
+    set_headline,
+    set_status_lines,
+)
 from holdfast.domain.workloads.jobset.state import SetDecision
 from holdfast.errors import NotFound
 from holdfast.ports.store import JobFilter
@@ -42,18 +47,18 @@ def explained(
         msg = f"job set {job_set.name!r} has no job {job!r}"
         raise NotFound(msg, hint=f"list them with: holdfast get jobs --jobset {job_set.name}")
     traces, omitted = _traces(store, job_set.id, job=job, quoting=quoting)
-    summary = [*standing(job_set, spec, now), *_without_a_place(store, job_set.id)]
+    summary = [*set_status_lines(job_set, spec, now), *_without_a_place(store, job_set.id)]
     summary += paused_lines(store, ended=bool(job_set.ended), headline=" ".join(summary))
-    return Explanation(job_set, headline(job_set, spec), summary, traces=traces, omitted=omitted)
+    return Explanation(job_set, set_headline(job_set, spec), summary, traces=traces, omitted=omitted)
 
 
 def _without_a_place(store: Store, set_id: str) -> Iterator[str]:
     """Name the jobs that wait for a place, or whose pods do, and for what; nothing else may hold a set up."""
     running = JobFilter(states=frozenset({JobState.RUNNING}), job_set=set_id, reasoned=True)
     queued = JobFilter(states=frozenset({JobState.QUEUED}), job_set=set_id)
-    waiting = [job for where in (running, queued) for job in store.jobs(where, limit=MOST_NAMED + 1)]
-    yield from (unquoted(waiting_line(store, job)) for job in waiting[:MOST_NAMED])
-    if len(waiting) > MOST_NAMED:
+    waiting = [job for where in (running, queued) for job in store.jobs(where, limit=_MOST_NAMED + 1)]
+    yield from (unquoted(waiting_line(store, job)) for job in waiting[:_MOST_NAMED])
+    if len(waiting) > _MOST_NAMED:
         yield "More of its jobs wait."
 
 
@@ -84,4 +89,4 @@ def whole_log(store: Store, set_id: str) -> Iterator[SetLogEntry]:
 
 
 def _told(decision: SetDecision, failures: Mapping[int, Failure | None]) -> Sequence[str]:
-    return explain(decision, failures.get(attempt_of(decision)))
+    return explain_decision(decision, failures.get(attempt_of(decision)))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import ChildOf, Job
     from holdfast.domain.workloads.explanation import Explanation
     from holdfast.domain.workloads.jobset.state import SetLogEntry
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+    from holdfast.domain.workloads.kubejob.records import KubeJobRecord
     from holdfast.ports.workloads import AskedOf, Unreadable, WorkloadFilter
     from holdfast.service.manifests.text import Text
     from holdfast.service.turns import Versions

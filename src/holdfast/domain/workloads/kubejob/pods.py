@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition
+from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.policy.model import Backoff
-from holdfast.domain.record import Struct
+from holdfast.domain.record import Struct, evolve
+from holdfast.domain.shortage import met
+from holdfast.domain.workloads.kubejob.model import Pod, PodPhase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.domain.classify import CompiledCategories
-    from holdfast.domain.failure import Failure
+    from holdfast.domain.failure import Failure, RunOutcome
     from holdfast.domain.job import Attempt, Job, Run
     from holdfast.domain.policy.model import Decision
     from holdfast.domain.workloads.judge import Judgement
-    from holdfast.domain.workloads.kubejob.model import Pod
     from holdfast.domain.workloads.kubejob.program import PodPlan
-    from holdfast.domain.workloads.kubejob.stored import PodRecord
+    from holdfast.domain.workloads.kubejob.records import PodRecord
 
 CRASH_BACKOFF = Backoff(initial_s=10.0, max_s=300.0, multiplier=2.0)
 """The kubelet's: 10 s doubling to five minutes."""
@@ -65,7 +68,7 @@ class Barrier(NamedTuple):
         return 0 if self.previous is None else self.previous + 1
 
 
-def told_in_place(pods: Mapping[str, LivePod]) -> tuple[int, ...]:
+def in_place_attempts(pods: Mapping[str, LivePod]) -> tuple[int, ...]:
     """List how often pods of a job restarted in place, those that have run or are to go on with the others."""
     records = (pod.record for pod in pods.values())
     return tuple(record.in_place for record in records if record.run or record.in_place)
@@ -104,9 +107,78 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     """For ``OnFailure``."""
 
 
-class Tell(NamedTuple):
+class SetNotice(NamedTuple):
     """Something to say in the log of the job's set that its rules do not see."""
 
     type: str
     reason: str
     message: str
+
+
+DISRUPTION_TARGET = ("DisruptionTarget", "True")
+_DISRUPTIONS = frozenset(
+    {FailureCondition.PREEMPTED, FailureCondition.EVICTED, FailureCondition.NODE_LOST, FailureCondition.EXECUTOR_LOST}
+)
+_DISRUPTED_BY = frozenset({EndedBy.PREEMPTION, EndedBy.DRAIN, EndedBy.EVICTION, EndedBy.LOST})
+_STOPPED = frozenset({EndedBy.CASCADE, EndedBy.SUSPENSION})
+START_ERROR = 128
+"""What Kubernetes reports of a container that could not be started."""
+
+
+def is_disruption(outcome: RunOutcome) -> bool:
+    """Whether the place failed and not the program: preempted, evicted, or lost with its node."""
+    return outcome.ended_by in _DISRUPTED_BY or bool(outcome.conditions & _DISRUPTIONS)
+
+
+def failed_by_itself(outcome: RunOutcome) -> bool:
+    """Whether a program failed, and not because all of them were stopped, or its node was short of something."""
+    return not outcome.succeeded and outcome.ended_by not in _STOPPED and met(outcome) is None
+
+
+def named(outcome: RunOutcome, container: str) -> RunOutcome:
+    """Return an outcome whose one container has the name that the pod gives it."""
+    containers = outcome.containers
+    if len(containers) != 1 or containers[0].name == container:
+        return outcome
+    return evolve(outcome, containers=(evolve(containers[0], name=container),))
+
+
+def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool, is_counted: bool) -> Pod:
+    """Show a pod as the Job controller would see it.
+
+    Args:
+        record: What is remembered of it.
+        run: Its current or last program; ``None`` while it waits for a place or for its program to restart.
+        container: Name of its container.
+        indexed: Whether pods of its Job have indexes.
+        is_counted: Whether its Job stopped it; a program may also be stopped to restart in place.
+    """
+    ended = run is not None and run.status in RUN_TERMINAL
+    outcome = run.outcome if run is not None and ended else None
+    containers: tuple[ContainerResult, ...] = ()
+    disrupted = outcome is not None and is_disruption(outcome)
+    if outcome is not None:
+        containers = named(outcome, container).containers
+        if not containers and not outcome.started and not disrupted:
+            containers = (ContainerResult(START_ERROR, name=container, reason="StartError", message=outcome.message),)
+    # A pod whose program restarts in place is not pending: its containers are.
+    phase = PodPhase.RUNNING if (record.run if run is None else run.started_at is not None) else PodPhase.PENDING
+    if ended:
+        phase = PodPhase.SUCCEEDED if outcome is not None and outcome.succeeded else PodPhase.FAILED
+    # The kubelet counts a restart when the program starts again, after its back-off.
+    due = run is None or run.started_at is None
+    return Pod(
+        name=record.name,
+        phase=phase,
+        index=record.rank if indexed else None,
+        ready=run is not None and run.status is RunStatus.RUNNING,
+        deleting=is_counted and run is not None and run.status is RunStatus.TERMINATING,
+        idle=run is None,
+        containers=containers,
+        conditions=frozenset({DISRUPTION_TARGET}) if disrupted else frozenset(),
+        container_restarts=record.restarts - due if record.restarts else 0,
+        index_failures=record.index_failures,
+        index_ignored=record.index_ignored,
+        finished_at=(run.ended_at or run.status_since) if run is not None and ended else 0.0,
+        overdue=outcome is not None and outcome.ended_by is EndedBy.DEADLINE,
+    )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from holdfast.domain.containers import EngineInfo
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
+    from holdfast.domain.workloads.kubejob.records import KubeJobRecord, PodRecord
 
 DEFAULT_GRACE_S = 30.0
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")

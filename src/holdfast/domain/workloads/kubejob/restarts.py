@@ -28,8 +28,7 @@ from holdfast.domain.shortage import met
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.judge import Try, judge
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
-from holdfast.domain.workloads.kubejob.observed import failed_by_itself, is_disruption, named
-from holdfast.domain.workloads.kubejob.pods import Tell
+from holdfast.domain.workloads.kubejob.pods import SetNotice, failed_by_itself, is_disruption, named
 from holdfast.domain.workloads.kubejob.rulesets import MAX_RESTARTS, in_place, on_failure
 from holdfast.domain.workloads.orders import RunOrders
 
@@ -41,12 +40,12 @@ if TYPE_CHECKING:
     from holdfast.domain.policy.model import Decision
     from holdfast.domain.workloads.judge import RetryVerdict, Ruleset
     from holdfast.domain.workloads.kubejob.pods import LivePod, PodFacts
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
+    from holdfast.domain.workloads.kubejob.records import KubeJobRecord, PodRecord
 
 _STOPPED = frozenset({EndedBy.CASCADE, EndedBy.SUSPENSION})
 
 
-class Programs:
+class ProgramRestarts:
     """Collects what follows from the facts about the programs of a job's pods, as orders."""
 
     def __init__(
@@ -71,11 +70,11 @@ class Programs:
         self.record = record
         self.pods = dict(pods)
         self.orders = RunOrders()
-        self.ask: list[str] = []
+        self.enqueue: list[str] = []
         """Names of pods that are to wait in line for a place."""
-        self.ask_no_more: list[str] = []
+        self.dequeue: list[str] = []
         """Requests for a place that are taken back."""
-        self.tell: list[Tell] = []
+        self.notices: list[SetNotice] = []
         self.last_failure = last_failure
         self.attempt = facts.attempt
         self.wake_at: float | None = None
@@ -91,23 +90,23 @@ class Programs:
             if pod.run is None:
                 continue
             run = self.facts.runs.get(pod.run.uid, pod.run)
-            due = self.given_up_at(run)
+            due = self.give_up_time(run)
             if due is not None and due <= self.now:
                 run = run.ended(run.lost(self.now), self.now)
                 self.orders.put[run.uid] = run
-            run = self._told(pod.record, run)
+            run = self._with_eviction_reason(pod.record, run)
             if run is not pod.run:
                 self.pods[name] = evolve(pod, run=run, shown=None)
             if run.status in RUN_TERMINAL and run.started_at is not None and self.attempt.started_at is None:
                 self.attempt = evolve(self.attempt, started_at=run.started_at)  # over before it was seen running
-            self.remember(name, run)
+            self.record_last_failure(name, run)
 
-    def remember(self, name: str, run: Run) -> None:
+    def record_last_failure(self, name: str, run: Run) -> None:
         """Remember how a program failed by itself, as that may be what its job fails of."""
         if run.outcome is not None and failed_by_itself(run.outcome):
             self.last_failure = self.failure_of(name, run)
 
-    def _told(self, record: PodRecord, run: Run) -> Run:
+    def _with_eviction_reason(self, record: PodRecord, run: Run) -> Run:
         """Note with the end of a run that was evicted what its machine lacked."""
         outcome = run.outcome
         if not record.taken or outcome is None or outcome.message or outcome.ended_by is not EndedBy.EVICTION:
@@ -116,7 +115,7 @@ class Programs:
         self.orders.note[run.uid] = ended
         return ended
 
-    def given_up_at(self, run: Run) -> float | None:
+    def give_up_time(self, run: Run) -> float | None:
         """Return when a program is given up that is to stop or to start; ``None``: never."""
         wait_s = None
         if run.status is RunStatus.TERMINATING:
@@ -179,7 +178,7 @@ class Programs:
             return
         decision, restarted = verdict.decision, self._restarted(record, verdict)
         if failure.ended_by not in _STOPPED:
-            self._tell(record, failure, decision)
+            self._notify_set(record, failure, decision)
             if plan.in_place and not decision.grants_retry:
                 reason = f"{in_words(failure)}; {decision.reason}"
                 self.record = evolve(self.record, failed_in_place=reason)
@@ -268,24 +267,24 @@ class Programs:
             record = evolve(pod.record, waiting=False)
             self.pods[name] = evolve(pod, record=record, run=pod.last, last=None, shown=None)
 
-    def _tell(self, record: PodRecord, failure: Failure, decision: Decision) -> None:
+    def _notify_set(self, record: PodRecord, failure: Failure, decision: Decision) -> None:
         """Say in the log of the job's set what its rules do not see."""
         what, plan = f"pod {record.name}: {in_words(failure)}", self.facts.plan
         if plan.in_place and met(failure) is None:
-            tell = Tell("Warning", "RestartInPlace", f"{what}; the set restarts in place")
+            notice = SetNotice("Warning", "RestartInPlace", f"{what}; the set restarts in place")
             if not decision.grants_retry:
-                tell = Tell("Warning", "RestartInPlaceRefused", f"{what}; {decision.reason}")
+                notice = SetNotice("Warning", "RestartInPlaceRefused", f"{what}; {decision.reason}")
         elif decision.policy not in plan.policies:
             return
         else:
             what = f"{what}; policy {decision.policy}, rule {decision.rule}: {decision.reason}"
             wait = f"; retried in {format_duration(decision.delay_s)}" if decision.delay_s else ""
-            tell = Tell("Normal", "RetriedByPolicy", f"{what}{wait}")
+            notice = SetNotice("Normal", "RetriedByPolicy", f"{what}{wait}")
             if decision.action is Action.HOLD:
-                tell = Tell("Warning", "HeldByPolicy", f"{what}; release job {self.facts.job.name} to retry")
+                notice = SetNotice("Warning", "HeldByPolicy", f"{what}; release job {self.facts.job.name} to retry")
             elif not decision.grants_retry:
-                tell = Tell("Warning", "RetryPolicyGaveUp", what)
-        self.tell.append(tell)
+                notice = SetNotice("Warning", "RetryPolicyGaveUp", what)
+        self.notices.append(notice)
 
     # small steps
 
@@ -302,7 +301,7 @@ class Programs:
         """Take a pod out of the pending queue."""
         if request := self.pods[name].request:
             self.pods[name] = evolve(self.pods[name], request="")
-            self.ask_no_more.append(request)
+            self.dequeue.append(request)
 
     def give_up_place(self, name: str) -> None:
         """Have a pod wait for any place; the next controller must not take for kept what others may have by then."""

@@ -29,25 +29,25 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job
     from holdfast.domain.lifecycle import TransitionStatus
     from holdfast.domain.workloads.kubejob.model import JobCondition
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+    from holdfast.domain.workloads.kubejob.records import KubeJobRecord
 
 
-class PodsAre(StrEnum):
+class PodsStatus(StrEnum):
     """The progress of an attempt's pods."""
 
     RUNNING = "some pod runs"
-    GOING = "its pods are being stopped: the Job has failed, or its set deletes it"
+    STOPPING = "its pods are being stopped: the Job has failed, or its set deletes it"
 
 
 A = AttemptStatus
-_RUNNING, _GOING = frozenset({PodsAre.RUNNING}), frozenset({PodsAre.GOING})
-PODS: Lifecycle[AttemptStatus, PodsAre] = Lifecycle(
+_RUNNING, _STOPPING = frozenset({PodsStatus.RUNNING}), frozenset({PodsStatus.STOPPING})
+PODS: Lifecycle[AttemptStatus, PodsStatus] = Lifecycle(
     EntityKind.ATTEMPT,
     frozenset({Outcome.SUCCESS}),
     handlers=(),
     promotions=(
         PromotionRow("PromotePodsToRunning", frozenset({A.PENDING}), _RUNNING, Match.ANY, A.RUNNING),
-        PromotionRow("StopPods", frozenset({A.PENDING, A.RUNNING}), _GOING, Match.ANY, A.TERMINATING),
+        PromotionRow("StopPods", frozenset({A.PENDING, A.RUNNING}), _STOPPING, Match.ANY, A.TERMINATING),
     ),
 )
 """How attempts move whose runs come and go one by one: by what their pods are, taken together."""
@@ -55,13 +55,13 @@ END_PODS = RequestRow("EndPods", dict.fromkeys((A.PENDING, A.RUNNING, A.TERMINAT
 """The last step, once no pod is left and none is to come: it leads to the status of the attempt's ending."""
 
 
-class _Moving:
+class _MovingAttempt:
     """An attempt that is moved on by the table."""
 
     raised: Exception | None = None
     tries = 0
 
-    def __init__(self, attempt: Attempt, children: Collection[PodsAre]) -> None:
+    def __init__(self, attempt: Attempt, children: Collection[PodsStatus]) -> None:
         self.attempt = attempt
         self.status = attempt.status
         self.children = children
@@ -76,7 +76,7 @@ class _Moving:
     def work(self, _: object, __: float) -> None:
         """Do nothing: what its pods do moves it."""
 
-    def take(self, step: Step, to: TransitionStatus[AttemptStatus, PodsAre]) -> bool:
+    def take(self, step: Step, to: TransitionStatus[AttemptStatus, PodsStatus]) -> bool:
         attempt = self.attempt.entered(to.status or self.status, step.now)
         if to.status is A.RUNNING:
             attempt = evolve(attempt, started_at=attempt.started_at or step.now)
@@ -85,16 +85,16 @@ class _Moving:
         return True
 
 
-def made(attempt: Attempt, pods: Collection[PodsAre], now: float) -> Sequence[tuple[Step, Attempt]]:
+def attempt_steps(attempt: Attempt, pods: Collection[PodsStatus], now: float) -> Sequence[tuple[Step, Attempt]]:
     """Return the steps an attempt makes now, each with the attempt as it leaves it; none while no pod does anything."""
     if not pods:
         return ()
-    moving = _Moving(attempt, pods)
+    moving = _MovingAttempt(attempt, pods)
     advance(PODS, moving, now)
     return moving.steps
 
 
-def ended(
+def _final_step(
     attempt: Attempt, ending: Ending, message: str, now: float, *, failure: Failure | None = None
 ) -> tuple[Step, Attempt]:
     """Return the last step of an attempt, with how it ended; it has failed if there is a failure."""
@@ -126,11 +126,11 @@ def last_step(
     """
     how = record.state.finished if record.deleting_since is None else None
     if how is not None and how.type == "Complete":
-        return ended(attempt, Ending.SUCCEEDED, how.message, now)
+        return _final_step(attempt, Ending.SUCCEEDED, how.message, now)
     message = record.failed_in_place if how is None else f"{how.reason}: {how.message}"
     if not message:
-        return ended(attempt, Ending.CANCELLED, "deleted by its job set" if in_set else "cancelled", now)
-    return ended(attempt, Ending.FAILED, message, now, failure=_why_failed(how, last, message, now))
+        return _final_step(attempt, Ending.CANCELLED, "deleted by its job set" if in_set else "cancelled", now)
+    return _final_step(attempt, Ending.FAILED, message, now, failure=_why_failed(how, last, message, now))
 
 
 def _why_failed(how: JobCondition | None, last: Failure | None, message: str, now: float) -> Failure:
@@ -147,7 +147,7 @@ PODS_WAIT = "pods wait: "
 NO_PODS = "its parallelism is 0, so it starts no pods"
 
 
-class JobStanding(NamedTuple):
+class JobStatus(NamedTuple):
     """A job's state and why."""
 
     state: JobState
@@ -156,7 +156,7 @@ class JobStanding(NamedTuple):
     """When its pods are due, while it is BackOff."""
 
 
-def standing(
+def status_of(
     record: KubeJobRecord,
     *,
     in_set: bool,
@@ -164,7 +164,7 @@ def standing(
     waiting: bool = False,
     wake_at: float | None = None,
     parallelism: int | None = None,
-) -> JobStanding:
+) -> JobStatus:
     """Return the state of a job whose attempt is not over for good.
 
     Args:
@@ -176,29 +176,29 @@ def standing(
         parallelism: How many pods it may have at once, unless its set has given it another number since.
     """
     if placed:
-        return JobStanding(JobState.RUNNING)
+        return JobStatus(JobState.RUNNING)
     if in_set and not record.present:
-        return JobStanding(JobState.WAITING, "waits for its job set to start it")
+        return JobStatus(JobState.WAITING, "waits for its job set to start it")
     if in_set and (ended := record.state.finished) is not None:
         how = "succeeded" if ended.type == "Complete" else f"failed: {ended.reason}: {ended.message}"
-        return JobStanding(JobState.WAITING, f"{how}; its job set goes on")
+        return JobStatus(JobState.WAITING, f"{how}; its job set goes on")
     if record.suspended:
-        return JobStanding(JobState.WAITING if in_set else JobState.HELD, "suspended")
+        return JobStatus(JobState.WAITING if in_set else JobState.HELD, "suspended")
     if waiting:
-        return JobStanding(JobState.QUEUED)
-    return _held_back(record, wake_at, parallelism if record.parallelism is None else record.parallelism)
+        return JobStatus(JobState.QUEUED)
+    return _waiting_status(record, wake_at, parallelism if record.parallelism is None else record.parallelism)
 
 
-def _held_back(record: KubeJobRecord, wake_at: float | None, parallelism: int | None) -> JobStanding:
+def _waiting_status(record: KubeJobRecord, wake_at: float | None, parallelism: int | None) -> JobStatus:
     held = next((pod.held for pod in record.pods if pod.held), "")
     if held:
-        return JobStanding(JobState.HELD, held)
+        return JobStatus(JobState.HELD, held)
     if wake_at is not None:
-        return JobStanding(JobState.BACKOFF, "waits before it replaces failed pods", wake_at)
-    return JobStanding(JobState.QUEUED, NO_PODS if parallelism == 0 else "")
+        return JobStatus(JobState.BACKOFF, "waits before it replaces failed pods", wake_at)
+    return JobStatus(JobState.QUEUED, NO_PODS if parallelism == 0 else "")
 
 
-def over(job: Job, record: KubeJobRecord, otherwise: str, now: float) -> Job:
+def ended_job(job: Job, record: KubeJobRecord, otherwise: str, now: float) -> Job:
     """Return a job that ends for good: as its attempt did, or cancelled if that never ended."""
     how = record.state.finished if record.present else None
     state, reason = JobState.CANCELLED, otherwise
@@ -214,9 +214,9 @@ def over(job: Job, record: KubeJobRecord, otherwise: str, now: float) -> Job:
     )
 
 
-def stands(job: Job, job_standing: JobStanding, now: float) -> Job:
+def with_status(job: Job, status: JobStatus, now: float) -> Job:
     """Return a job as it stands now; while pods of it are pending, the reason is the one placement gives."""
-    state, reason, retry_at = job_standing
+    state, reason, retry_at = status
     stays = state is job.state
     placed = state is JobState.QUEUED and not reason and job.reason != NO_PODS
     if stays and (placed or (reason, retry_at) == (job.reason, job.retry_at)):
@@ -225,7 +225,7 @@ def stands(job: Job, job_standing: JobStanding, now: float) -> Job:
     return evolve(job, state=state, reason=reason, retry_at=retry_at, queued_at=queued_at, updated_at=now)
 
 
-def awaiting_place(job: Job, reason: str, now: float) -> Job:
+def with_wait_reason(job: Job, reason: str, now: float) -> Job:
     """Return a job with why it waits for a place, or while it runs why pods of it do; as it is, if that is known."""
     if job.state is JobState.RUNNING and not job.cancel_requested:
         reason = PODS_WAIT + reason
@@ -234,7 +234,7 @@ def awaiting_place(job: Job, reason: str, now: float) -> Job:
     return job if job.reason == reason else evolve(job, reason=reason, updated_at=now)
 
 
-def begun(job: Job, attempt: int, now: float) -> Job:
+def running_job(job: Job, attempt: int, now: float) -> Job:
     """Return a job of which a pod has a place, and none had."""
     running = evolve(job, state=JobState.RUNNING, reason="", attempt=attempt, retry_at=None, updated_at=now)
     return evolve(running, started_at=job.started_at or now)

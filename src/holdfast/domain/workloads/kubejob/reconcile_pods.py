@@ -13,14 +13,13 @@ from holdfast.domain.job import Run
 from holdfast.domain.lifecycle import RUN_TERMINAL, Interruption, RunStatus
 from holdfast.domain.lifecycle.statuses import EVICTIONS, changes_nothing
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.kubejob.job_status import PodsStatus, attempt_steps, status_of
 from holdfast.domain.workloads.kubejob.model import StopPod
-from holdfast.domain.workloads.kubejob.observed import pod_of
-from holdfast.domain.workloads.kubejob.pods import LivePod
+from holdfast.domain.workloads.kubejob.pods import LivePod, pod_of
 from holdfast.domain.workloads.kubejob.program import requested
-from holdfast.domain.workloads.kubejob.programs import Programs
-from holdfast.domain.workloads.kubejob.reconcile import reconcile
-from holdfast.domain.workloads.kubejob.standing import PodsAre, made, standing
-from holdfast.domain.workloads.kubejob.stored import PodRecord
+from holdfast.domain.workloads.kubejob.reconcile import reconcile as reconcile_job
+from holdfast.domain.workloads.kubejob.records import PodRecord
+from holdfast.domain.workloads.kubejob.restarts import ProgramRestarts
 from holdfast.domain.workloads.kubejob.tally import after_its_pod
 
 if TYPE_CHECKING:
@@ -29,19 +28,19 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt
     from holdfast.domain.lifecycle import Step
     from holdfast.domain.placement.fit import PlaceKey
+    from holdfast.domain.workloads.kubejob.job_status import JobStatus
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec, Pod, PodDecision, StartPod
-    from holdfast.domain.workloads.kubejob.standing import JobStanding
 
 
 _DOMAINS_EVERY_S = 1.0
 """How often a job looks for a free topology domain; it is not told when one is given back."""
 
 
-class Stand(NamedTuple):
+class PodsOutlook(NamedTuple):
     """How an attempt and its job stand after a look."""
 
     steps: tuple[tuple[Step, Attempt], ...]
-    job: JobStanding | None
+    job: JobStatus | None
     """``None`` while it is deleted."""
     live: Sequence[Run]
     waits: bool
@@ -50,10 +49,10 @@ class Stand(NamedTuple):
     """When to look again although nothing happens."""
 
 
-class PodLook(Programs):
+class PodReconciler(ProgramRestarts):
     """Collects what follows from the facts about a job's pods; what is ordered is carried out together."""
 
-    def look(self) -> None:
+    def reconcile(self) -> None:
         """Bring the pods up to date, decide what follows, and order it."""
         self.refresh()
         self.await_next_programs()
@@ -68,7 +67,7 @@ class PodLook(Programs):
 
     def _sync(self) -> None:
         spec, state = self.facts.plan.current(self.record), self.record.state
-        result = reconcile(spec, state, list(self._as_seen(spec)), self.now, cap=self.facts.cap)
+        result = reconcile_job(spec, state, list(self._as_seen(spec)), self.now, cap=self.facts.cap)
         self._decided(result.decisions)
         self._clear()
         for order in result.orders:
@@ -137,7 +136,7 @@ class PodLook(Programs):
                 self.give_up_place(name)
                 kept = None
             if kept is None:
-                self.ask.append(name)
+                self.enqueue.append(name)
             else:
                 self.give_back(name)
                 uid = self.facts.fresh_uid(record.rank)
@@ -175,7 +174,7 @@ class PodLook(Programs):
 
     # how its job stands
 
-    def stand(self, *, awaits_domain: bool) -> Stand:
+    def outlook(self, *, awaits_domain: bool) -> PodsOutlook:
         """Bring the attempt's status and the job's state into agreement with its pods.
 
         Args:
@@ -192,19 +191,19 @@ class PodLook(Programs):
             if pod.run is not None and pod.run.status not in RUN_TERMINAL:
                 live.append(pod.run)
                 running = running or pod.run.status is RunStatus.RUNNING
-                given_up = min(given_up, self.given_up_at(pod.run) or inf)
-        pods = {PodsAre.RUNNING} if running else set[PodsAre]()
+                given_up = min(given_up, self.give_up_time(pod.run) or inf)
+        pods = {PodsStatus.RUNNING} if running else set[PodsStatus]()
         if self.record.deleting_since is not None or self.record.state.condition("FailureTarget") is not None:
-            pods.add(PodsAre.GOING)
-        steps = tuple(made(self.attempt, pods, self.now))
-        look_at, job_standing, job = min(due, given_up), None, self.facts.job
+            pods.add(PodsStatus.STOPPING)
+        steps = tuple(attempt_steps(self.attempt, pods, self.now))
+        look_at, job_status, job = min(due, given_up), None, self.facts.job
         if self.record.deleting_since is None:
             wake_at = due if due < inf else None
             most, in_set = self.facts.plan.spec.parallelism, job.child is not None
-            job_standing = standing(
+            job_status = status_of(
                 self.record, in_set=in_set, placed=bool(live), waiting=waiting, wake_at=wake_at, parallelism=most
             )
-        return Stand(steps, job_standing, live, waiting, look_at if look_at < inf else None)
+        return PodsOutlook(steps, job_status, live, waiting, look_at if look_at < inf else None)
 
     # what is asked from outside
 
@@ -261,7 +260,7 @@ class PodLook(Programs):
             name, run = record.name, self.facts.runs.get(record.run)
             self.pods[name] = LivePod(record, run)
             if record.waiting and run is not None:
-                self.remember(name, run)
+                self.record_last_failure(name, run)
                 self.await_next(name, run)
             if self.pods[name].run is None and self.record.deleting_since is not None:
                 self.give_back(name)
