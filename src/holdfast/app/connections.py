@@ -365,8 +365,8 @@ class Listener(socket.socket):
             BlockingIOError: Nobody waits.
         """
         while True:
-            descriptor, address = self._accept()  # type: ignore[attr-defined] # the one that `accept` of every socket is made of
-            connection = CountedConnection(self.family, self.type, self.proto, fileno=descriptor)
+            accepted, address = super().accept()
+            connection = CountedConnection(self.family, self.type, self.proto, fileno=accepted.detach())
             connection.doorway = self.doorway
             try:
                 connection.peer = _peer(connection, address)

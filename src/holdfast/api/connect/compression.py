@@ -37,6 +37,13 @@ _WINDOW = 1 << 27
 
 
 def _gunzip(body: bytes | bytearray) -> Iterator[bytes]:
+    try:
+        yield from _members(body)
+    except zlib.error as error:
+        raise _broken(GZIP, str(error)) from error
+
+
+def _members(body: bytes | bytearray) -> Iterator[bytes]:
     place, members = 0, 0
     while place < len(body):
         members += 1
@@ -46,20 +53,12 @@ def _gunzip(body: bytes | bytearray) -> Iterator[bytes]:
         while place < len(body) and not member.eof:
             part = body[place : place + _SLICE]
             place += len(part)
-            yield from _inflate(member, part)
+            while part and not member.eof:
+                yield member.decompress(part, _SLICE)
+                part = member.unconsumed_tail
         if not member.eof:
             raise _broken(GZIP, _SHORT)
         place -= len(member.unused_data)
-
-
-def _inflate(stream: zlib._Decompress, part: bytes | bytearray) -> Iterator[bytes]:
-    while part and not stream.eof:
-        try:
-            piece = stream.decompress(part, _SLICE)
-        except zlib.error as error:
-            raise _broken(GZIP, str(error)) from error
-        yield piece
-        part = stream.unconsumed_tail
 
 
 def _unzstd(body: bytes | bytearray) -> Iterator[bytes]:

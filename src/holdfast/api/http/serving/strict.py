@@ -14,7 +14,6 @@ from holdfast.errors import InvalidRequest, Problem
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fastapi._compat import ModelField
     from fastapi.dependencies.models import Dependant
 
 
@@ -27,7 +26,7 @@ async def known_query_only(request: Request) -> None:  # no thread of its own: i
     route = request.scope.get("route")
     if not request.query_params or not isinstance(route, APIRoute):
         return
-    fields = {field.alias: field for field in _query_fields(route.dependant)}
+    fields = dict(_query_fields(route.dependant))
     names = [name for name, _ in request.query_params.multi_items()]
     problems = [_unknown(name, fields) for name in dict.fromkeys(names) if name not in fields]
     problems += [
@@ -44,8 +43,9 @@ async def known_query_only(request: Request) -> None:  # no thread of its own: i
         raise InvalidRequest(problems=problems)
 
 
-def _query_fields(dependant: "Dependant") -> "Iterable[ModelField]":
-    yield from dependant.query_params
+def _query_fields(dependant: "Dependant") -> "Iterable[tuple[str, object]]":
+    """Return the type of each query parameter by its name."""
+    yield from ((field.alias, field.field_info.annotation) for field in dependant.query_params)
     for inner in dependant.dependencies:
         yield from _query_fields(inner)
 
@@ -56,6 +56,5 @@ def _unknown(name: str, fields: "Iterable[str]") -> Problem:
     return Problem(f"query.{name}", message, allowed=allowed, hint=closest(name, allowed))
 
 
-def _is_list(field: "ModelField") -> bool:
-    annotation = field.field_info.annotation
+def _is_list(annotation: object) -> bool:
     return any(get_origin(part) is list for part in (annotation, *get_args(annotation)))
