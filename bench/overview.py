@@ -22,8 +22,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.ports.overview import FigureScope
 from holdfast.ports.store import Changes, JobFilter, Submission
-from holdfast.service.overview.figures import summed_up
-from holdfast.service.overview.now import seen_now
+from holdfast.service.overview import seen_now, summed_up
 from holdfast.storage.sql import open_store
 
 if TYPE_CHECKING:

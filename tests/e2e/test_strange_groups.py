@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.domain.access.grants import Access, Permission, Right
 from holdfast.domain.access.people import Role
-from holdfast.service.access.strangers import strange_in_permissions, strange_in_roles
+from holdfast.service.naming import unknown_groups_in_permissions, unknown_groups_in_roles
 from tests.e2e.test_cli_shell import Shell, shell
 
 __all__ = ["shell"]
@@ -24,11 +24,13 @@ QUEUE = {
 def test_groups_that_are_not_there_are_named_with_their_place() -> None:
     subjects = ("user:ann", "group:ml", "group:none", "group:oidc:none")
     access = Access(((Role.ADMIN, ()), (Role.USER, subjects)))
-    [strange] = strange_in_roles(access, {"ml"}.__contains__)
+    [strange] = unknown_groups_in_roles(access, {"ml"}.__contains__)
     assert (strange.path, strange.message) == ("access.user[2]", "there is no group 'none' on the server's machine")
-    [strange] = strange_in_permissions((Permission((), ()), Permission(subjects, (Right.WATCH,))), {"ml"}.__contains__)
+    [strange] = unknown_groups_in_permissions(
+        (Permission((), ()), Permission(subjects, (Right.WATCH,))), {"ml"}.__contains__
+    )
     assert strange.path == "spec.permissions[1].subjects[2]"
-    assert strange_in_roles(Access(), {"ml"}.__contains__) == []
+    assert unknown_groups_in_roles(Access(), {"ml"}.__contains__) == []
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 from holdfast.client import Client
 from holdfast.errors import Unauthenticated
 from holdfast.fluster import RpcClusterClient, cluster_pb2
-from holdfast.service.access.job_tokens import RunTokens
+from holdfast.service.access.tokens import RunTokens
 from tests.e2e.fluster_stage import FlusterServer
 from tests.e2e.server import HOLDFAST, wait_until
 from tests.e2e.test_fluster_client import SMALL, script

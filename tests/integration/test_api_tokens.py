@@ -143,9 +143,9 @@ def test_what_opens_nothing_is_told_apart_only_to_who_has_the_secret(lab: Lab) -
     known, secret = made.token[:17], made.token[17:]
     unknown = [refusal(lab.client(text).me) for text in (f"hft_{'0' * 12}_{secret}", f"{known}{secret[::-1]}")]
     assert {(one.message, one.hint) for one in unknown} == {
-        ("this server does not know that token", "holdfast token list, on the server, shows those it knows")
+        ("this server does not know that token", "run holdfast token list on the server to see the tokens it knows")
     }
-    assert "no whole API token" in refusal(lab.client(made.token[:-1]).me).message
+    assert "not a complete API token" in refusal(lab.client(made.token[:-1]).me).message
     lab.client(made.token).me()
     lab.clock.time += 3600
     expired = refusal(lab.client(made.token).me)
@@ -178,7 +178,7 @@ def test_an_account_that_was_made_again_under_a_name_needs_a_new_token(lab: Lab)
     client.me()
     lab.accounts["ann"] = Principal("ann", uid=1099)
     lab.clock.time += 31.0
-    assert "is of an account ann that is not there any more" in refusal(client.me).message
+    assert "belongs to an account 'ann' that no longer exists" in refusal(client.me).message
 
 
 def test_only_a_hash_is_kept_and_nothing_tells_the_secret(lab: Lab) -> None:

@@ -22,7 +22,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.rights import TABLE, WORK, Reach
 from holdfast.ports.store import Changes
 from holdfast.service.access.book import FRESH_S
-from holdfast.service.access.job_tokens import RunTokens
+from holdfast.service.access.tokens import RunTokens
 from holdfast.storage.sql import open_store
 from tests.contract.test_client_api import served
 from tests.integration.conftest import Counting, NoLogs

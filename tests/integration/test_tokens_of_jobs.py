@@ -13,7 +13,7 @@ from holdfast.domain.lifecycle import RunStatus
 from holdfast.domain.record import evolve
 from holdfast.errors import Forbidden, HoldfastError, NotFound, Unauthenticated
 from holdfast.ports.store import Changes
-from holdfast.service.access.job_tokens import RunTokens
+from holdfast.service.access.tokens import RunTokens
 from holdfast.storage.sql import open_store
 from tests.integration.test_api_tokens import JOB, Lab
 
@@ -123,14 +123,14 @@ def test_a_token_ends_with_its_run_and_an_earlier_attempt_s_opens_nothing(runs: 
     job_id, first = runs.launched()
     assert [*first.jobs()]
     runs.run(job_id, status=RunStatus.ERROR)
-    assert refused(first) == f"attempt 1 of job {job_id} has ended, and its token with it"
+    assert refused(first) == f"attempt 1 of job {job_id} has ended, so its token is no longer valid"
     second = runs.lab.client(runs.run(job_id, attempt=2))
     assert [*second.jobs()]
     runs.run(job_id, attempt=1)  # as of a run that nobody has heard the end of
     runs.put(job_id, attempt=2)
-    assert refused(first) == f"attempt 1 of job {job_id} has ended, and its token with it"
+    assert refused(first) == f"attempt 1 of job {job_id} has ended, so its token is no longer valid"
     runs.put(job_id, state=JobState.SUCCEEDED)
-    assert refused(second) == f"attempt 2 of job {job_id} has ended, and its token with it"
+    assert refused(second) == f"attempt 2 of job {job_id} has ended, so its token is no longer valid"
 
 
 def test_a_run_that_is_being_ended_reads_and_submits_nothing_more(runs: Runs) -> None:
@@ -159,14 +159,14 @@ def test_what_is_no_run_s_token_opens_nothing_and_tells_nothing(runs: Runs) -> N
             told = error.message
             assert not text.isascii()
             continue
-        assert told == "this server does not know that token of a job", text
+        assert told == "this server does not know that job token", text
 
 
 def test_an_account_that_was_made_again_is_not_the_owner_of_a_job_that_still_runs(runs: Runs) -> None:
     _, own = runs.launched()
     runs.lab.accounts["ann"] = Principal("ann", uid=2001)
     runs.lab.clock.time += 31.0
-    assert refused(own) == "the job is of an account ann that is not there any more"
+    assert refused(own) == "the job belongs to an account 'ann' that no longer exists"
 
 
 def test_the_digest_of_a_run_stays_what_it_was_when_it_is_written_again(runs: Runs) -> None:

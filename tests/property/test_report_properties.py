@@ -16,7 +16,7 @@ from holdfast.domain.lifecycle import Ending, RunStatus
 from holdfast.domain.record import evolve
 from holdfast.ports.overview import FigureScope, Share
 from holdfast.ports.store import Changes, Submission
-from holdfast.service.overview.usage import Hours, usage, with_others_together
+from holdfast.service.overview import Hours, usage, with_others_together
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:

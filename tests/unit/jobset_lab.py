@@ -12,7 +12,7 @@ from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.ports.engine import RunPhase
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Submission
-from holdfast.service.jobsets.children import jobs_of
+from holdfast.service.jobsets.sets import jobs_of
 from holdfast.service.steering.jobsets import JOB_SETS
 from tests.unit.conftest import Lab, exits
 from tools.cases.kube_reading import read_kube

@@ -16,7 +16,7 @@ from holdfast.domain.failure import Cause
 from holdfast.domain.job import Queue
 from holdfast.ports.overview import AttemptFigures, FailureFigures, FigureScope, Recoveries
 from holdfast.service.operations.backend import Backend
-from holdfast.service.overview.figures import Figures, summed_up
+from holdfast.service.overview import Figures, summed_up
 from tests.unit.conftest import exits, job_named, retrying
 from tools.memory_store import MemoryStore
 

@@ -9,8 +9,7 @@ import pytest
 from holdfast.api.connect.plain import plain
 from holdfast.domain.access import Principal
 from holdfast.fluster import RetryConfig
-from holdfast.service.manifests.fluster import written_launch
-from holdfast.service.manifests.fluster_calls import Along
+from holdfast.service.manifests.fluster import Along, written_launch
 from tools.memory_store import MemoryStore
 
 LEAST = {"name": "exp/train", "serialized_entrypoint": b"#!/bin/sh\ntrue\n"}

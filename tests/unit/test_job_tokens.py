@@ -12,7 +12,7 @@ from holdfast.domain.access.tokens import job_token_limit
 from holdfast.domain.audit import Subject
 from holdfast.domain.record import evolve
 from holdfast.domain.rights import TABLE, WORK, Grants, Thing, decide, hands_on, refusal_of, submission_refusal
-from holdfast.service.access.job_tokens import RunTokens
+from holdfast.service.access.tokens import RunTokens
 
 ANN = Principal("ann", uid=1001, roles=(Role.USER,))
 OWN = evolve(ANN, limit=job_token_limit("j1", "a", submits=True))

@@ -6,7 +6,7 @@ from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Act, Caller, Subject
 from holdfast.domain.rights import Refusal
 from holdfast.service.access.asking import forbidden
-from holdfast.service.access.repeats import MOST_NAMES, TOLD_EVERY_S
+from holdfast.service.refusals import MOST_NAMES, TOLD_EVERY_S
 from tools.memory_store import MemoryStore
 
 REFUSED = Refusal("ben may not logs this: it belongs to somebody else", "an admin can give it")

@@ -37,7 +37,6 @@ _RIGHTS_AND_SECRETS = (
     "domain/access/claims.py",
     "domain/access/group.py",
     "domain/rights.py",
-    "service/access/job_tokens.py",
     "service/access/tokens.py",
     "service/admission/secrets.py",
     "service/operations/seeing.py",

@@ -19,7 +19,7 @@ from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Submission
 from holdfast.service.admission.dependencies import NOTHING, DependencyResolver, SubmissionItem
 from holdfast.service.admission.records import new_job
-from holdfast.service.jobsets.children import jobs_of
+from holdfast.service.jobsets.sets import jobs_of
 from holdfast.service.steering.jobsets import JOB_SETS
 from tools.cases.kube_reading import read_kube
 from tools.simulate.manifests import random_batch_job, random_set

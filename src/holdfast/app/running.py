@@ -32,7 +32,7 @@ from holdfast.engines.process.pressure import PressureWatch
 from holdfast.errors import InvalidSetting, Problem
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import RunsAs
-from holdfast.service.access.job_tokens import RunTokens
+from holdfast.service.access.tokens import RunTokens
 from holdfast.storage.blobs import BlobFiles
 from holdfast.storage.sql import upkeep
 

@@ -76,11 +76,9 @@ class Client(
         return WorkloadCalls(self._connection, kind)
 
     def __enter__(self) -> Self:
-        """Use it in a ``with`` statement."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
         self.close()
 
     def close(self) -> None:

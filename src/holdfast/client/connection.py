@@ -154,7 +154,6 @@ class ServerConnection(Connection):
         timeout_s: float,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Remember the address; nothing is sent yet."""
         self._place = (base_url, token or "")
         self.pause = pause
         self.address = _checked(base_url)

@@ -23,7 +23,6 @@ class EntryCalls(Generic[V]):
     """What can be done with the entries of one kind; a manifest is a mapping of any dialect that has the kind."""
 
     def __init__(self, connection: Connection, info: EntryInfo, view: type[V]) -> None:
-        """Remember which kind; nothing is sent yet."""
         self._connection, self._view, self._page = connection, view, models_of(info).page
         self._all = f"{API}/{info.plural}"
 

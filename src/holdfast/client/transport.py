@@ -82,7 +82,6 @@ class HttpTransport(Transport):
     """Reaches a server by its address."""
 
     def __init__(self, base_url: str) -> None:
-        """Remember the address; nothing is sent yet."""
         self._socket = base_url.removeprefix(SCHEME) if base_url.startswith(SCHEME) else ""
         parts = urlsplit("" if self._socket else base_url)
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname or "", parts.port

@@ -37,7 +37,6 @@ class UnixConnection(http.client.HTTPConnection):
     """HTTP over a Unix socket."""
 
     def __init__(self, path: str, timeout_s: float) -> None:
-        """Remember where it is; nothing is opened yet."""
         super().__init__("localhost", timeout=timeout_s)
         self._path = path
 

@@ -58,7 +58,6 @@ class WorkloadCalls:
     """What can be done with work of one kind, as far as all kinds are alike; one is named by its name or its id."""
 
     def __init__(self, connection: Connection, kind: KindInfo) -> None:
-        """Remember which kind; nothing is sent yet."""
         self._connection, self._plural = connection, f"{API}/{kind.plural}"
 
     def _path(self, reference: str, rest: str = "") -> str:

@@ -16,9 +16,9 @@ from holdfast.errors import NotFound
 from holdfast.ports.store import JobFilter
 from holdfast.service.admission.dependencies import NOTHING
 from holdfast.service.admission.records import new_array
-from holdfast.service.pausing import paused_lines
 from holdfast.service.quarantined import reason_of
 from holdfast.service.steering.arrays import no_such_array
+from holdfast.service.summary import paused_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -25,9 +25,8 @@ from holdfast.domain.workloads.gang.policies import compiled_for, first_policies
 from holdfast.errors import NotFound, UnreadableSpec
 from holdfast.service.access.hiding import unnamed, unquoted, without_logs
 from holdfast.service.naming import find_attempt
-from holdfast.service.pausing import paused_lines
 from holdfast.service.quarantined import kind_of_owner, reason_of
-from holdfast.service.summary import awaited_lines, cancelled_line, failed_pods, job_line, pod_lines
+from holdfast.service.summary import awaited_lines, cancelled_line, failed_pods, job_line, paused_lines, pod_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,7 +51,6 @@ class Explainer:
     """Explains; keeps the policies it compiled for as long as the catalogue stays as it is."""
 
     def __init__(self, store: Store) -> None:
-        """Read nothing yet."""
         self._store = store
         self._catalogue: Catalogue | None = None
         self._compiled: dict[tuple[object, ...], PolicySet] = {}

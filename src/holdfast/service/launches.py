@@ -277,7 +277,6 @@ class LaunchSnapshot:
     """
 
     def __init__(self, backend: Backend) -> None:
-        """Begin with nothing known."""
         self._backend = backend
         self._catalogue: Catalogue | None = None
         self._nodes: tuple[float, Sequence[Node]] | None = None

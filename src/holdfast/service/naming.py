@@ -16,6 +16,7 @@ from holdfast.ports.store import JobFilter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from holdfast.domain.access.grants import Access, Permissions
     from holdfast.domain.containers import EngineInfo
     from holdfast.domain.job import Attempt, Job
     from holdfast.domain.notifier import Notify
@@ -127,3 +128,41 @@ def owner_id_of(store: Store, kind: type[Owner], reference: str) -> str:
         if store.jobs(JobFilter(job_set=reference), limit=1):
             return reference
         raise
+
+
+_GROUP = "group:"
+_ISSUER_SEPARATOR = ":"
+"""Part of the name of every group that does not come from the operating system."""
+
+
+def unknown_groups_in_roles(access: Access, is_group: Callable[[str], bool]) -> list[Problem]:
+    """Report the groups with a role that the machine does not have.
+
+    Args:
+        access: The settings.
+        is_group: Whether the machine has a group; may take a while.
+    """
+    return _unknown_groups(((f"access.{role}", subjects) for role, subjects in access.roles or ()), is_group)
+
+
+def unknown_groups_in_permissions(permissions: Permissions, is_group: Callable[[str], bool]) -> list[Problem]:
+    """Report the groups in a queue's permissions that the machine does not have; see ``unknown_groups_in_roles``."""
+    places = (
+        (f"spec.permissions[{number}].subjects", permission.subjects) for number, permission in enumerate(permissions)
+    )
+    return _unknown_groups(places, is_group)
+
+
+def _unknown_groups(places: Iterable[tuple[str, tuple[str, ...]]], is_group: Callable[[str], bool]) -> list[Problem]:
+    hint = "this takes effect once the group exists; write a group of a token issuer with its prefix: group:oidc:NAME"
+    groups = [
+        (f"{place}[{number}]", subject.removeprefix(_GROUP))
+        for place, subjects in places
+        for number, subject in enumerate(subjects)
+        if subject.startswith(_GROUP)
+    ]
+    return [
+        Problem(path, f"there is no group {name!r} on the server's machine", hint=hint)
+        for path, name in groups
+        if _ISSUER_SEPARATOR not in name and not is_group(name)
+    ]

@@ -15,8 +15,7 @@ from holdfast.ports.requests import RequestKind
 from holdfast.service.arrays import progress_of
 from holdfast.service.refusals import audited
 from holdfast.service.steering.arrays import ARRAYS, require_going_on
-from holdfast.service.steering.control import Control
-from holdfast.service.turns import in_order
+from holdfast.service.steering.control import Control, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from holdfast.domain.policy.model import Decision
     from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.domain.workloads.kubejob.model import KubeJobState
+    from holdfast.ports.catalogue import CatalogueStore
     from holdfast.ports.store import Store
 
 _PART = 1000
@@ -249,3 +250,17 @@ def _restarts(decision: SetDecision, job: Job) -> bool:
     if decision.action in {SetAction.RESTART_GROUP, SetAction.RESTART_GROUP_UNCOUNTED}:
         return decision.granted and decision.job.rpartition("-")[0] == job.name.rpartition("-")[0]
     return decision.granted and decision.action in {SetAction.RESTART_JOB_SET, SetAction.RESTART_JOB_SET_UNCOUNTED}
+
+
+def paused_lines(store: CatalogueStore, *, ended: bool, headline: str = "") -> Sequence[str]:
+    """Say why nothing is started, if so.
+
+    Args:
+        store: Knows whether there is a pause.
+        ended: Whether the workload has ended, and so waits for nothing.
+        headline: What is said of it anyway; this is not said twice.
+    """
+    pause = None if ended else store.paused()
+    if pause is None or pause.in_words() in headline:
+        return ()
+    return (f"In this database {pause.in_words()}.",)

@@ -34,7 +34,6 @@ class SeededDice:
     """The ``Dice`` port; equal seeds give equal draws on every machine."""
 
     def __init__(self, seed: str) -> None:
-        """Begin with the first draw."""
         self._random = random.Random(seed)  # noqa: S311 - not a secret
 
     def draw(self) -> float:
@@ -48,7 +47,6 @@ class ControllerProcess(ExchangeTransport):
     def __init__(
         self, store: ControllerStore, *, agenda: Agenda, dice: SeededDice, settings: ControllerSettings | None
     ) -> None:
-        """Begin before the first tick."""
         self._agenda = agenda
         self._wakes: dict[str, Callable[[], None]] = {}
         self._controller = Controller(
@@ -91,7 +89,6 @@ class ExecutorProcess:
     """One executor, on a machine that outlives it."""
 
     def __init__(self, machine: Machine, connection: ExchangeTransport, *, agenda: Agenda, trace: Trace) -> None:
-        """Begin with the process down."""
         self.machine = machine
         self._connection = connection
         self._agenda = agenda

@@ -16,7 +16,6 @@ class Trace:
     """The trace of one world."""
 
     def __init__(self, elapsed: Callable[[], float]) -> None:
-        """Remember where to read the time."""
         self._elapsed = elapsed
         self._lines: deque[tuple[float, str]] = deque(maxlen=_REMEMBERED)
         self.checksum = 0

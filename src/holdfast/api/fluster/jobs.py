@@ -12,8 +12,7 @@ from holdfast.api.fluster.calls import CALLS, CONTROLLER
 from holdfast.domain.job import JobState
 from holdfast.domain.record import evolve
 from holdfast.errors import Forbidden, Problem
-from holdfast.service.manifests.fluster import SYSTEM, external_name, told_status, written_launch
-from holdfast.service.manifests.fluster_calls import Along
+from holdfast.service.manifests.fluster import SYSTEM, Along, external_name, told_status, written_launch
 from holdfast.service.operations.batches import JobBatches
 from holdfast.service.operations.jobs import JobOperations, NamedJobs
 

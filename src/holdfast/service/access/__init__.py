@@ -1,1 +1,1 @@
-"""What somebody may know: what operators gave to whom, kept at hand, and work without what is not for all eyes."""
+"""Access: rights checked by operations, tokens, and work with the parts that a caller may not see left out."""

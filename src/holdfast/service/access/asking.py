@@ -1,7 +1,7 @@
-"""How operations ask whether who calls may do what they do.
+"""Checks the caller's rights before an operation runs.
 
-Each operation says with ``asks`` what it takes. That refuses whoever may do that to nothing; an operation on somebody's
-work also asks about this piece of work, with ``require``.
+Each operation declares with ``@asks`` the right it needs. That refuses callers who have the right to nothing of the
+kind; an operation on a piece of work also checks the right to that piece, with ``require``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, AuditEntry
 from holdfast.domain.rights import refusal_of
 from holdfast.errors import Forbidden, Refused
-from holdfast.service.access.repeats import record_once
+from holdfast.service.refusals import record_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,28 +47,28 @@ ACTS = {
     Right.REPRIORITIZE: Act.REPRIORITIZE,
     Right.CHANGE: Act.UPDATE,
 }
-"""What the audit log says somebody was refused."""
+"""The act that the audit log records when a right is refused."""
 RIGHTS = {
     **dict.fromkeys((Act.CANCEL, Act.DELETE), Right.CANCEL),
     Act.PREEMPT: Right.PREEMPT,
     Act.REPRIORITIZE: Right.REPRIORITIZE,
     **dict.fromkeys((Act.HOLD, Act.RELEASE, Act.RETRY, Act.SUSPEND, Act.RESUME, Act.RESTART), Right.CHANGE),
 }
-"""What it takes to do something to a piece of work that is there."""
+"""The right that each act on existing work needs."""
 SUBJECT = "subject"
-"""The attribute of operations that names their kind, where the operation does not."""
+"""The attribute that names the kind for all operations of a class."""
 BY_ACT = "by act"
-"""In place of a right and a kind: what is done says which."""
+"""Stands for the right and the kind of an operation that takes an act, which determines both."""
 
 
 def asks(
     right: Right, kind: SubjectName | None = None
 ) -> Callable[[Callable[Concatenate[S, Caller, P], R]], Callable[Concatenate[S, Caller, P], R]]:
-    """Have an operation refuse who may not do so to anything of a kind; by default that of the entries it is about.
+    """Make an operation refuse callers who have the right to nothing of a kind; by default the kind of its class.
 
     Raises:
-        Forbidden: Who calls has no such right.
-        Refused: Nobody could run what they submit.
+        Forbidden: The caller does not have the right.
+        Refused: The caller's work could not run, because no account is known for it.
     """
 
     def asking(operation: Callable[Concatenate[S, Caller, P], R]) -> Callable[Concatenate[S, Caller, P], R]:
@@ -87,10 +87,10 @@ def asks(
 def asks_by_act(
     operation: Callable[Concatenate[K, Caller, Act, P], R],
 ) -> Callable[Concatenate[K, Caller, Act, P], R]:
-    """Have an operation of many acts on work of one kind refuse who may not do that to anything of the kind.
+    """Make an operation that takes an act refuse callers who may do that to nothing of its kind.
 
     Raises:
-        Forbidden: Who calls has no such right.
+        Forbidden: The caller does not have the right.
     """
 
     def asked(self: K, caller: Caller, act: Act, /, *args: P.args, **named: P.kwargs) -> R:
@@ -114,6 +114,6 @@ def forbidden(store: AuditStore, caller: Caller, act: Act, kind: SubjectName, na
     return error
 
 
-def _store_of(operations: Any) -> AuditStore:  # noqa: ANN401 - they have a store, or a backend with one
+def _store_of(operations: Any) -> AuditStore:  # noqa: ANN401 - has a store, or a backend with one
     store: AuditStore = operations.store if hasattr(operations, "store") else operations.backend.store
     return store

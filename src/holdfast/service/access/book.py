@@ -1,4 +1,4 @@
-"""What operators gave to whom, kept at hand, so that a request costs no query for it."""
+"""The roles, permissions and tokens that operators gave, cached so that a request costs no query for them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from holdfast.domain.access.tokens import JOB_TOKEN_PREFIX
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.rights import Grants
 from holdfast.errors import HoldfastError, Unauthenticated
-from holdfast.service.access.job_tokens import bearer
-from holdfast.service.access.tokens import by_id, names_one_of, shown
+from holdfast.service.access.tokens import (
+    check_api_token,
+    is_unknown,
+    principal_of_job_token,
+    tokens_by_id,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,15 +25,15 @@ if TYPE_CHECKING:
     from holdfast.ports.clock import Clock
     from holdfast.ports.store import Store
 
-_KNOWN_S = 30.0
+_ACCOUNT_FRESH_S = 30.0
 _DAY_S = 86_400.0
 _MOMENT_S = 0.1
 FRESH_S = 0.5
-"""How long nobody looks whether they gave something else; what they take away is gone within a second."""
+"""How long the cache is used without looking for changes, so that what operators revoke is gone within a second."""
 
 
 class GivenAccess(Struct, frozen=True):
-    """What was given, and in which version of the catalogue."""
+    """What operators gave, as of one version of the catalogue."""
 
     version: int
     access: Access
@@ -39,18 +43,18 @@ class GivenAccess(Struct, frozen=True):
 
 
 class AccessBook:
-    """Says what was given to whom; safe for threads, as what it keeps is replaced as a whole."""
+    """Looks up roles, permissions and tokens. Safe for threads: its cache is only ever replaced as a whole."""
 
     def __init__(
         self, store: Store, clock: Clock, owner: Principal, account: Callable[[str], Principal | None] = lambda _: None
     ) -> None:
-        """Read from a store.
+        """Start with nothing cached.
 
         Args:
-            store: Where it is.
-            clock: Says how old is what was read, and whether tokens have expired.
-            owner: Whose server it is.
-            account: Finds the Unix account of a name, with its groups, which may take a while.
+            store: Has the catalogue.
+            clock: The time, for the age of the cache and the expiry of tokens.
+            owner: The principal who runs the server.
+            account: Finds the Unix account of a name, with its groups; may take a while.
         """
         self._store = store
         self._clock = clock
@@ -60,12 +64,12 @@ class AccessBook:
         self._accounts: dict[str, tuple[float, Principal | None]] = {}
 
     def is_at_hand(self) -> bool:
-        """Whether somebody can be recognized at once, as nobody need look for a moment what was given."""
+        """Whether the cache stays fresh for a moment, so that recognizing a caller needs no query."""
         kept = self._kept
         return kept is not None and 0 <= self._clock.now() - kept[0] < FRESH_S - _MOMENT_S
 
     def recognized(self, principal: Principal) -> Principal:
-        """Return somebody with their roles.
+        """Return a principal with their roles.
 
         Raises:
             Unavailable: The store cannot be read right now.
@@ -73,38 +77,39 @@ class AccessBook:
         return evolve(principal, roles=roles_of(principal, self._given().access, owner=self._owner))
 
     def user(self, name: str) -> Principal:
-        """Return somebody by name, with groups and number if it is a Unix account; looked up every half minute."""
+        """Return the principal of a name, with groups and uid if it is a Unix account. Accounts are cached for 30 s."""
         now, cached = self._clock.now(), self._accounts.get(name)
-        if cached is None or not 0 <= now - cached[0] < _KNOWN_S:
+        if cached is None or not 0 <= now - cached[0] < _ACCOUNT_FRESH_S:
             cached = self._accounts[name] = now, self._account(name)
         principal = cached[1] or Principal(name)
         return evolve(principal, via=Via.TOKEN)
 
     def shown(self, text: str) -> Principal:
-        """Return whose an API token, or the token of a job, is that somebody shows.
+        """Return the principal behind an API token or the token of a job.
 
         Raises:
-            Unauthenticated: It opens nothing; the message says why, as far as that may be known.
+            Unauthenticated: The token is not valid; the message says why, as far as the caller may know.
             Unavailable: The store cannot be read right now.
         """
         if text.startswith(JOB_TOKEN_PREFIX):
-            return bearer(text, self._store, self.user)
+            return principal_of_job_token(text, self._store, self.user)
         now = self._clock.now()
         tokens = self._given().tokens
-        if not names_one_of(text, tokens):  # it may have been made a moment ago
+        if is_unknown(text, tokens):  # it may have been created a moment ago
             tokens = self._given(within_s=0.0).tokens
-        token = shown(text, tokens, now)
+        token = check_api_token(text, tokens, now)
         user = self.user(token.user)
         if user.uid != token.uid:
-            msg = f"token {token.name!r} is of an account {token.user} that is not there any more"
-            raise Unauthenticated(msg, hint="an account that was made again under that name needs a new token")
+            msg = f"token {token.name!r} belongs to an account {token.user!r} that no longer exists"
+            raise Unauthenticated(msg, hint="an account that was created again under that name needs a new token")
         if token.used_at is None or now - token.used_at >= _DAY_S:
-            with suppress(HoldfastError):  # a disk may be full, and nobody need be kept out for that
+            # A full disk must not lock callers out.
+            with suppress(HoldfastError):
                 self._store.use_token(token, now - now % _DAY_S)
         return evolve(user, limit=token.limit)
 
     def grants(self) -> Grants:
-        """Return what was given in single queues, and what is seen of others' jobs."""
+        """Return the permissions of queues, and how much callers see of others' jobs."""
         return self._given().grants
 
     def _given(self, within_s: float = FRESH_S) -> GivenAccess:
@@ -121,4 +126,4 @@ class AccessBook:
         permissions = {queue.name: queue.permissions for queue in catalogue.queues.values() if queue.permissions}
         access = catalogue.access
         grants = Grants(permissions, access.others_see or Sight.DETAILS)
-        return GivenAccess(catalogue.version, access, grants, by_id(catalogue.tokens.values()))
+        return GivenAccess(catalogue.version, access, grants, tokens_by_id(catalogue.tokens.values()))

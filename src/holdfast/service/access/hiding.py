@@ -1,4 +1,4 @@
-"""Leaves out of work what is not for everybody's eyes: what a program printed, its environment, what it is at all."""
+"""Leaves out of work what a caller may not see: output of programs, their environment, names, or all details."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ F = TypeVar("F", "Failure", "RunOutcome")
 _HIDDEN = dump_spec(JobSpec(command=("hidden",), name="hidden"))
 _CACHED = 1024
 _QUOTES = re.compile(r"\b(exit code -?\d+|killed by (?:SIG[A-Z0-9+-]+|signal \d+)): .*", re.DOTALL)
-"""Where ``domain.failure.in_words`` puts the telling line, and all that follows, as that line may be of any form."""
+"""Where ``domain.failure.in_words`` quotes a line of the log; to the end of the text, as the line may have any form."""
 _NAMES = re.compile(r"\b((?:is|are) in use by )[^;]*")
 """Where ``domain.placement.assignment.DeviceShortage`` names jobs."""
-_SAID = ("reason", "message", "detail")
-"""The fields of events that say why something is so."""
+_REASON_FIELDS = ("reason", "message", "detail")
+"""The fields of events that give reasons."""
 _WORDS = ('"env', '"secrets"')
 
 
 def masked(job: Job) -> Job:
-    """Return a job of which only shows that it is there, where and how much it uses."""
-    # The id of a job of an array has that array's name in it.
+    """Return a job that shows only that it exists, where it is and how much it uses."""
+    # The id of an array's job contains the array's name.
     key = job.id if job.child is None else f"{job.child.set_id}-{job.seq}"
     return evolve(
         job,
@@ -55,37 +55,37 @@ def masked(job: Job) -> Job:
 
 
 def unquoted(text: str) -> str:
-    """Return why a job is where it is without the line of its log that tells."""
+    """Return a reason without the line of the job's log that it quotes."""
     return _QUOTES.sub(r"\1", text)
 
 
 def unnamed(text: str) -> str:
-    """Return why a job waits without the names of those that have what it waits for."""
+    """Return the reason why a job waits without the names of the jobs that use what it waits for."""
     return _NAMES.sub(r"\1other jobs", text)
 
 
 def report_without_logs(report: OutcomeReport) -> OutcomeReport:
-    """Return what somebody was told without the lines of its log that tell."""
+    """Return a notification's report without quoted lines of the log."""
     return evolve(report, reason=unquoted(report.reason), failure=unquoted(report.failure))
 
 
 def event_without_logs(stored: StoredEvent) -> StoredEvent:
-    """Return an event without what a program printed."""
+    """Return an event without program output."""
     if isinstance(stored.event, AttemptProgressed):
         return stored._replace(event=evolve(stored.event, progress=""))
-    return _said_as(stored, unquoted, ": ")
+    return _with_reasons(stored, unquoted, ": ")
 
 
 def event_without_names(stored: StoredEvent) -> StoredEvent:
-    """Return an event without the names of those that have what a job waits for."""
-    return _said_as(stored, unnamed, " in use by ")
+    """Return an event without the names of the jobs that use what a job waits for."""
+    return _with_reasons(stored, unnamed, " in use by ")
 
 
-def _said_as(stored: StoredEvent, change: Callable[[str], str], mark: str) -> StoredEvent:
-    """Return an event with its reasons changed, of which only those that have a mark need be looked at."""
+def _with_reasons(stored: StoredEvent, change: Callable[[str], str], mark: str) -> StoredEvent:
+    """Return an event with its reasons changed; ``mark`` is a text without which a reason needs no change."""
     event: Any = stored.event
     changed = {}
-    for name in _said_by(type(stored.event)):
+    for name in _reason_fields(type(stored.event)):
         text = getattr(event, name)
         if text and mark in text and (short := change(text)) != text:
             changed[name] = short
@@ -93,12 +93,12 @@ def _said_as(stored: StoredEvent, change: Callable[[str], str], mark: str) -> St
 
 
 @lru_cache(maxsize=_CACHED)
-def _said_by(kind: type[Event]) -> Sequence[str]:
-    return [name for name in _SAID if name in kind.__struct_fields__]
+def _reason_fields(kind: type[Event]) -> Sequence[str]:
+    return [name for name in _REASON_FIELDS if name in kind.__struct_fields__]
 
 
 def without_logs(record: T) -> T:
-    """Return an attempt, or a run, without what its program printed."""
+    """Return an attempt or a run without program output."""
     if isinstance(record, Attempt):
         return record if record.failure is None else evolve(record, failure=_silent(record.failure))
     outcome = None if record.outcome is None else evolve(_silent(record.outcome), log_tail=())
@@ -112,7 +112,7 @@ def _silent(outcome: F) -> F:
 
 @lru_cache(maxsize=_CACHED)
 def without_environment(text: str) -> str:
-    """Return a stored specification, or a manifest, without the variables of its programs."""
+    """Return a stored specification or a manifest without environment variables."""
     return (
         json.dumps(_stripped(json.loads(text)), separators=(",", ":"), ensure_ascii=False)
         if any(word in text for word in _WORDS)
@@ -125,6 +125,6 @@ def _stripped(value: Any) -> Any:  # noqa: ANN401 - JSON
         return {
             name: _stripped(part)
             for name, part in value.items()
-            if name not in {"env", "envFrom", "secrets"} or isinstance(part, str)  # a label may be called so
+            if name not in {"env", "envFrom", "secrets"} or isinstance(part, str)  # a label may have such a name
         }
     return [_stripped(part) for part in value] if isinstance(value, list) else value

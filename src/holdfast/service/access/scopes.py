@@ -1,4 +1,4 @@
-"""Reads what a token is for, as people write it: ``verbs@kind``, and of work also where that is."""
+"""Reads the scopes of a token as people write them: ``verbs@kind``, for work also with a place."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _LONGEST_SHOWN = 80
 
 
 def read_scopes(texts: Sequence[str]) -> tuple[tuple[Scope, ...], list[Problem]]:
-    """Read what a token is for, and say all that is wrong with it; what is wrong is left out.
+    """Read the scopes of a token; returns the valid ones and every problem.
 
-    Each is ``submit,watch@job``, ``*@node`` or, of work that is in one place only, ``watch@job:queue=gpu``,
+    Each is ``submit,watch@job``, ``*@node`` or, for work in one place only, ``watch@job:queue=gpu``,
     ``*@array:group=sweeps/7`` or, with the groups below it, ``*@job:group=sweeps/``.
     """
     scopes: list[Scope] = []
@@ -47,12 +47,12 @@ def _read(text: str) -> tuple[list[tuple[str, tuple[str, ...], str | None]], Sco
     rights = verbs.split(",")
     wrong: list[tuple[str, tuple[str, ...], str | None]] = []
     if not at:
-        wrong.append((f"{_shown(text)} is not of the form VERBS@KIND", (), "submit,watch@job"))
+        wrong.append((f"{_shown(text)} does not have the form VERBS@KIND", (), "submit,watch@job"))
     elif kind not in {*_KINDS, _ALL}:
         wrong.append((f"{_shown(kind)} is not a kind", (_ALL, *_KINDS), closest(kind, _KINDS)))
     elif colon and kind not in WORK:
         hint = f"{verbs}@{kind} without a place, or {verbs}@job:{where}"
-        wrong.append((f"{kind} is in no queue and no group", WORK, hint[:_LONGEST_SHOWN]))
+        wrong.append((f"{kind} has no queue and no group", WORK, hint[:_LONGEST_SHOWN]))
     unknown = [unknown_right for unknown_right in rights if unknown_right not in {*_RIGHTS, _ALL}]
     wrong += [
         (f"{_shown(unknown_right)} is not a verb", (_ALL, *_RIGHTS), closest(unknown_right, _RIGHTS))
@@ -66,13 +66,13 @@ def _read(text: str) -> tuple[list[tuple[str, tuple[str, ...], str | None]], Sco
 
 
 def _place(text: str) -> WorkScope | str:
-    """Return where that is, or what is wrong with it."""
+    """Read a place; returns the problem's message if it is not valid."""
     what, equals, name = text.partition("=")
     if not equals or what not in {"queue", "group"}:
-        return f"{_shown(text)} is neither a queue nor a group"
+        return f"{_shown(text)} is not a queue or a group"
     longest = LONGEST_QUEUE if what == "queue" else LONGEST
     if not name or len(name) > longest or not name.isprintable() or (what == "group" and not name.strip("/")):
-        return f"{_shown(name)} names no {what}"
+        return f"{_shown(name)} is not the name of a {what}"
     return WorkScope(queue=name) if what == "queue" else WorkScope(group=name)
 
 

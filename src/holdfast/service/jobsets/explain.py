@@ -20,8 +20,7 @@ from holdfast.domain.workloads.jobset.state import SetDecision
 from holdfast.errors import NotFound
 from holdfast.ports.store import JobFilter
 from holdfast.service.access.hiding import unquoted, without_logs
-from holdfast.service.pausing import paused_lines
-from holdfast.service.summary import waiting_line
+from holdfast.service.summary import paused_lines, waiting_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

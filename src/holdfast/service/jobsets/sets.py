@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, TypeAlias
 from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_manifest, load_set_spec
 from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset.canonical import canonical_set
-from holdfast.dialects.jobset.loading import dump_set
+from holdfast.dialects.jobset.loading import child_spec, dump_set
 from holdfast.dialects.jobset.updates import check_update
 from holdfast.dialects.jobset.wording import ManifestNotes
 from holdfast.dialects.manifests import located, read_one
 from holdfast.dialects.native.envelope import API_VERSION
 from holdfast.domain.audit import Act, Subject
+from holdfast.domain.job import ChildOf, JobState
 from holdfast.domain.record import Struct, evolve
+from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.domain.workloads.jobset.model import JobSetSpec, clash, job_name
 from holdfast.domain.workloads.jobset.state import JobSet, JobSetState
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, NotFound, Problem
@@ -25,25 +27,26 @@ from holdfast.ports.store import JobFilter, Submission
 from holdfast.service.admission.dependencies import DependencyResolver, SubmissionItem
 from holdfast.service.admission.finding import Everything
 from holdfast.service.admission.limits import check_key
+from holdfast.service.admission.records import new_job
 from holdfast.service.jobsets.checks import check_set
-from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.kube_paths import in_kubernetes
 from holdfast.service.naming import engines_of, not_found
 from holdfast.service.quarantined import shown_set
 from holdfast.service.refusals import audited, put_act
-from holdfast.service.steering.control import require_match
+from holdfast.service.steering.control import in_order, require_match
 from holdfast.service.steering.jobsets import JOB_SETS
-from holdfast.service.turns import in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from holdfast.domain.audit import Caller
+    from holdfast.domain.job import Job
+    from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.store import Store
     from holdfast.service.admission.finding import Finder
-    from holdfast.service.turns import Versions
+    from holdfast.service.steering.control import Versions
 
 WrittenSet: TypeAlias = "Document | Mapping[str, Any]"
 """A manifest as it was sent."""
@@ -326,3 +329,29 @@ def name_of(written: WrittenSet) -> str:
     metadata = value.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) else ""
+
+
+def jobs_of(row: JobSet, spec: JobSetSpec, new_id: Callable[[str], str]) -> Iterator[tuple[Job, JobSpec]]:
+    """Make every job of a set; those of one replicated job share one specification.
+
+    Args:
+        row: The set.
+        spec: What it asks for.
+        new_id: Gives a job of that name its id.
+
+    Yields:
+        The job as it is submitted, and what it asks for.
+    """
+    for group in spec.replicated_jobs:
+        described = child_spec(spec, group)
+        pattern = evolve(
+            new_job(described, "", row.created_at),
+            kind=KUBEJOB,
+            state=JobState.WAITING,
+            submitted_by=row.submitted_by,
+            submitter_uid=row.submitter_uid,
+            group=row.group,
+        )
+        for index in range(group.replicas):
+            name = job_name(spec.name, group.name, index)
+            yield evolve(pattern, id=new_id(name), name=name, child=ChildOf(row.id, group.name, index)), described

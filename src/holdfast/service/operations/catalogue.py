@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
-from holdfast.dialects.manifests import manifest_warnings
+from holdfast.dialects.manifests import format_of, manifest_warnings
 from holdfast.domain import failure_catalogue
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, Subject
@@ -18,11 +18,16 @@ from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import Struct
 from holdfast.errors import Conflict, InvalidManifest
 from holdfast.ports import presence
-from holdfast.ports.entries import CATEGORY, NOTIFIER, POLICY, QUEUE, E, EntryKind
+from holdfast.ports.entries import CATEGORY, NOTIFIER, POLICY, QUEUE, E, EntryKind, kind_of_entry
 from holdfast.service.access.asking import asks
-from holdfast.service.access.strangers import strange_in_permissions
 from holdfast.service.admission.offers import unknown_ceilings
-from holdfast.service.naming import not_found, unknown_categories, unknown_names, unknown_notifiers
+from holdfast.service.naming import (
+    not_found,
+    unknown_categories,
+    unknown_groups_in_permissions,
+    unknown_names,
+    unknown_notifiers,
+)
 from holdfast.service.refusals import audited, put_act
 
 if TYPE_CHECKING:
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
     from holdfast.domain.terms.entries import EntryInfo
     from holdfast.domain.terms.kinds import SubjectName
     from holdfast.errors import Problem
+    from holdfast.ports.entries import Entry
     from holdfast.ports.notifications import Sender
     from holdfast.ports.store import Store
     from holdfast.service.operations.backend import Backend
@@ -238,7 +244,7 @@ class Queues(Entries[Queue], frozen=True):
     @asks(Right.WATCH)
     def warnings(self, _caller: Caller, entry: Queue) -> Sequence[Problem]:
         """Say what is dubious about a queue, although it is valid: limits on what nobody has yet."""
-        strange = strange_in_permissions(entry.permissions, self.is_group)
+        strange = unknown_groups_in_permissions(entry.permissions, self.is_group)
         if not entry.max_running.named and not entry.per_user.max_running.named:
             return strange
         nodes = (self.nodes or self.store.nodes)()
@@ -276,3 +282,8 @@ _OPERATIONS: dict[EntryInfo, type[Entries[Any]]] = {
 def operations_of(info: EntryInfo) -> type[Entries[Any]]:
     """Return what can be done with the entries of a kind."""
     return _OPERATIONS[info]
+
+
+def spec_of(entry: Entry) -> dict[str, Any]:
+    """Return the ``spec`` of an entry's manifest."""
+    return format_of(kind_of_entry(entry).info).write(entry)

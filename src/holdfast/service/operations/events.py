@@ -16,8 +16,8 @@ from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.events import EventFilter
 from holdfast.service.access.asking import asks
-from holdfast.service.access.repeats import record_once
 from holdfast.service.operations.seeing import Seeing
+from holdfast.service.refusals import record_once
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

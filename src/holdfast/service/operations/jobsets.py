@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.kubejob.records import KubeJobRecord
     from holdfast.ports.workloads import AskedOf, Unreadable, WorkloadFilter
     from holdfast.service.manifests.text import Text
-    from holdfast.service.turns import Versions
+    from holdfast.service.steering.control import Versions
 
 __all__ = ["Applied"]
 LARGEST_PAGE = 1000

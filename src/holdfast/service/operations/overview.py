@@ -1,4 +1,4 @@
-"""What became of many jobs, how everything is now, and what jobs are called."""
+"""Figures of many jobs, the state of everything now, and the names of jobs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,17 @@ from holdfast.domain.record import Struct, evolve
 from holdfast.ports.overview import FigureScope
 from holdfast.ports.store import JobFilter
 from holdfast.service.access.asking import asks
-from holdfast.service.overview.figures import Figures, Total, summed_up
-from holdfast.service.overview.now import Now, seen_now
-from holdfast.service.overview.usage import JobUsage, Share, usage, with_others_together
+from holdfast.service.overview import (
+    Figures,
+    JobUsage,
+    Now,
+    Share,
+    Total,
+    seen_now,
+    summed_up,
+    usage,
+    with_others_together,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +32,7 @@ __all__ = ["Figures", "JobUsage", "Now", "Share", "Total"]
 
 
 class Overview(Struct, frozen=True):
-    """What can be asked of everything at once."""
+    """Queries about all jobs at once."""
 
     backend: Backend
 
@@ -32,9 +40,9 @@ class Overview(Struct, frozen=True):
     def summary(
         self, caller: Caller, *, within_s: float, queue: str | None = None, labels: Sequence[tuple[str, str]] = ()
     ) -> Figures:
-        """Sum up jobs of so long ago, their failures, what these cost, and how fast jobs recovered.
+        """Sum up the jobs of the last ``within_s`` seconds: failures, their cost, and how fast jobs recovered.
 
-        Of others' work it counts what who calls sees the details of.
+        Counts the caller's own jobs and those whose details the caller may see.
         """
         now, seen = self.backend.clock.now(), self.backend.seeing(caller).readable()
         return summed_up(self.backend.store, FigureScope(max(0.0, now - within_s), now, queue, tuple(labels), seen))
@@ -43,9 +51,10 @@ class Overview(Struct, frozen=True):
     def usage(
         self, caller: Caller, share: Share, *, within_s: float, label: str = ""
     ) -> tuple[FigureScope, Sequence[JobUsage]]:
-        """Report who had how much of the machines in so long, and how much of that failed attempts wasted.
+        """Report who used how much in the last ``within_s`` seconds, and how much of it failed attempts wasted.
 
-        Who does not see the details of others' work sees what all others had together, and else only what it sees.
+        By user, a caller who may not see the details of others' work gets one sum for all others; by anything else,
+        only the usage of visible work.
         """
         now, seeing = self.backend.clock.now(), self.backend.seeing(caller)
         visible, whole = seeing.readable(), seeing.whole()
@@ -57,7 +66,7 @@ class Overview(Struct, frozen=True):
 
     @asks(Right.WATCH, Subject.JOB)
     def now(self, caller: Caller, *, limit: int, named: str = "") -> Now:
-        """Look at everything as it is; see ``seen_now``."""
+        """Read the state of everything; see ``seen_now``."""
         seeing = self.backend.seeing(caller)
         counted, listed = seeing.only(), seeing.readable() if named else seeing.only()
         overview = seen_now(self.backend.store, limit=limit, named=named, counted=counted, listed=listed)
@@ -78,12 +87,12 @@ class Overview(Struct, frozen=True):
 
     @asks(Right.WATCH, Subject.SERVER)
     def metrics(self, _caller: Caller) -> bytes:
-        """Write the metrics of the process in Prometheus' text format."""
+        """Render the metrics of the process in Prometheus' text format."""
         return self.backend.metrics()
 
     @asks(Right.WATCH, Subject.JOB)
     def names(self, caller: Caller, prefix: str, *, limit: int) -> Sequence[str]:
-        """List names that begin so, each once and in order, of jobs that belong to no job set or array."""
+        """List the distinct names with a prefix, in order, of jobs that belong to no job set or array."""
         seeing = self.backend.seeing(caller)
         if seeing.details():
             return list(self.backend.store.job_names(prefix, limit=limit))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from holdfast.dialects.native.catalogue import write_settings
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct
 from holdfast.errors import InvalidSetting, Refused
 from holdfast.service.access.asking import asks
-from holdfast.service.access.strangers import strange_in_roles
-from holdfast.service.naming import unknown_names
+from holdfast.service.naming import unknown_groups_in_roles, unknown_names
 from holdfast.service.refusals import audited
 
 if TYPE_CHECKING:
@@ -37,8 +37,11 @@ class SettingsOperations(Struct, frozen=True):
 
     @asks(Right.WATCH, Subject.SETTINGS)
     def warnings(self, _caller: Caller, access: Access, is_group: Callable[[str], bool]) -> Sequence[Problem]:
-        """Say what is dubious, although it is valid: groups that the machine has not, an unknown default policy."""
-        return [*strange_in_roles(access, is_group), *self._unknown_policy(self.store.catalogue().default_policy)]
+        """Warn about groups that the machine does not have, and about an unknown default policy."""
+        return [
+            *unknown_groups_in_roles(access, is_group),
+            *self._unknown_policy(self.store.catalogue().default_policy),
+        ]
 
     @asks(Right.CHANGE, Subject.SETTINGS)
     def reload(
@@ -89,3 +92,8 @@ class SettingsOperations(Struct, frozen=True):
     def _unknown_policy(self, default_policy: str | None) -> list[Problem]:
         names, policies = () if default_policy is None else (default_policy,), self.store.catalogue().policies
         return unknown_names(names, policies, "retry policy", lambda _: "defaultPolicyName")
+
+
+def settings_of(settings: RetrySettings, default_policy: str | None, access: Access) -> dict[str, Any]:
+    """Return the fields of the settings' manifest."""
+    return write_settings(settings, default_policy, access)

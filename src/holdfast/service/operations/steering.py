@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.base import Owner
     from holdfast.ports.workloads import Unreadable
     from holdfast.service.operations.backend import Backend
-    from holdfast.service.steering.control import Steering
-    from holdfast.service.turns import Versions
+    from holdfast.service.steering.control import Steering, Versions
 
 W = TypeVar("W", bound="Job | Owner")
 P = TypeVar("P")

@@ -11,15 +11,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from functools import reduce
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from holdfast.compiled.codec import dump_spec
 from holdfast.domain.audit import Act
 from holdfast.domain.record import Struct, evolve
-from holdfast.errors import Internal, Unavailable, VersionConflict
+from holdfast.errors import AlreadyExists, Internal, Unavailable, VersionConflict
 from holdfast.ports.requests import CANCELS, Request, RequestKind
 from holdfast.service.refusals import audited
-from holdfast.service.turns import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,13 +29,17 @@ if TYPE_CHECKING:
     from holdfast.ports.clock import Clock
     from holdfast.ports.store import Store
     from holdfast.ports.workloads import AskedOf
-    from holdfast.service.turns import Versions
 
+T = TypeVar("T")
 W = TypeVar("W", bound="Job | Owner")
 R = TypeVar("R", bound="Owner")
 _KINDS = {Act.SUSPEND: RequestKind.HOLD, Act.RESUME: RequestKind.RELEASE}
 """Requests that are called otherwise than the acts."""
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+Versions: TypeAlias = "frozenset[str] | None"
+"""Resource versions, one of which a workload must have; ``None``: any."""
+_MOST_TRIES = 100
+"""One caller gets through in each round, so only that many concurrent callers could use these up."""
 
 
 class Steering(ABC, Generic[W]):
@@ -191,3 +194,20 @@ def require_match(row: Job | Owner, versions: Versions) -> None:
     current = "" if versions is None else getattr(row, "resource_version", "")
     if versions is not None and current not in versions:
         raise VersionConflict.of(row.info.noun, row.name, current=current)
+
+
+def in_order(ask: Callable[[], T], versions: Versions = None) -> T:
+    """Call ``ask``, and again when another caller changed the same workload meanwhile.
+
+    Raises:
+        VersionConflict: Another caller changed it, and ``versions`` says which it must have; or too many did.
+    """
+    for _ in range(_MOST_TRIES):
+        try:
+            return ask()
+        except AlreadyExists:
+            continue
+        except VersionConflict:
+            if versions is not None:
+                raise
+    return ask()

@@ -12,10 +12,9 @@ from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.terms.entries import CATEGORY, ENTRIES, POLICY, EntryInfo
 from holdfast.ports.entries import Entry, kind_of
 from holdfast.service.manifests.reading import manifest_of
-from holdfast.service.manifests.showing import spec_of
 from holdfast.service.manifests.text import Text
 from holdfast.service.operations.backend import Backend
-from holdfast.service.operations.catalogue import Entries, operations_of
+from holdfast.service.operations.catalogue import Entries, operations_of, spec_of
 from holdfast.wire.base import Response
 from holdfast.wire.entries import EntryView, models_of
 from holdfast.wire.problems import problem_entry

@@ -8,10 +8,9 @@ from holdfast.domain.audit import Caller
 from holdfast.domain.policy.model import BuiltIn, RetrySettings
 from holdfast.errors import Problem
 from holdfast.service.manifests.reading import read_settings
-from holdfast.service.manifests.showing import settings_of
 from holdfast.service.manifests.text import Text
 from holdfast.service.operations.backend import Backend
-from holdfast.service.operations.settings import SettingsOperations
+from holdfast.service.operations.settings import SettingsOperations, settings_of
 from holdfast.wire.catalogue import ConfigurationView, SettingsView
 from holdfast.wire.problems import problem_entry
 
