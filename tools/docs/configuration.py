@@ -23,6 +23,6 @@ def settings() -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    if field.default_factory is not None:
+    if field.default_factory not in {None, dict}:
         return "the platform's"
-    return "" if field.default in (None, ()) else f"`{field.default}`"
+    return "" if field.default_factory or field.default in {None, (), ""} else f"`{field.default}`"
