@@ -27,8 +27,8 @@ from holdfast.service.admission.dependencies import DependencyResolver, Submissi
 from holdfast.service.operations.backend import Backend
 from holdfast.service.steering.control import Control
 from holdfast.service.steering.jobs import JOBS
-from holdfast.storage.references import names_policy, require_no_owners
 from holdfast.storage.sql import open_store
+from holdfast.storage.sql.catalogue.kinds import names_policy, require_no_owners
 from tests import databases
 from tests.integration.conftest import NoLogs
 from tests.kinds.rollout.manifest import read

@@ -15,22 +15,19 @@ from holdfast.compiled.records import dump_json, load_json, storable
 from holdfast.domain.access.group import Grouped
 from holdfast.domain.job import JOB_TERMINAL
 from holdfast.domain.terms.workload_kinds import JOBSET
-from holdfast.domain.workloads.dependencies import GONE, AwaitedState, standing_of
-from holdfast.domain.workloads.spec import DEFAULT_QUEUE
-from holdfast.ports.requests import RequestKind
-from holdfast.storage.references import gone_policy, gone_queue
-from holdfast.storage.rules import (
-    gone_awaited,
-    gone_job,
-    gone_workload,
-    known_jobs,
-    newer_job,
-    pruned_meanwhile,
-    refuse_unmet,
-    reran_meanwhile,
-    retried_already,
-    taken_job,
+from holdfast.domain.workloads.dependencies import (
+    GONE,
+    AwaitedState,
+    OnUnmet,
+    look,
+    met_again,
+    met_before,
+    standing_of,
 )
+from holdfast.domain.workloads.jobset.model import clash
+from holdfast.domain.workloads.spec import DEFAULT_QUEUE
+from holdfast.errors import AlreadyExists, Conflict, NotFound, Problem, VersionConflict
+from holdfast.ports.requests import RequestKind
 from holdfast.storage.sql import codec, declared, tables
 from holdfast.storage.sql.query import chunks, owners
 from holdfast.storage.sql.rows.conditions import in_group
@@ -41,6 +38,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from holdfast.domain.job import Job
     from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.ports.names import ExternalName
     from holdfast.ports.requests import Request
@@ -74,7 +72,8 @@ def require_queues(connection: Connection, batches: Batches, names: Collection[s
         return
     gone = named - batches.known_queues.among(connection, named)
     if gone:
-        raise gone_queue(min(gone))
+        message = f"queue {min(gone)!r} does not exist any more"
+        raise Conflict(message, hint="create it again, or name another queue")
 
 
 def require_policies(connection: Connection, batches: Batches, names: Collection[str]) -> None:
@@ -83,7 +82,8 @@ def require_policies(connection: Connection, batches: Batches, names: Collection
         return
     gone = {*names} - batches.known_policies.among(connection, names)
     if gone:
-        raise gone_policy(min(gone))
+        message = f"retry policy {min(gone)!r} does not exist any more"
+        raise Conflict(message, hint="create it again, or name another one")
 
 
 def require_awaited(connection: Connection, keys: Collection[str]) -> None:
@@ -94,7 +94,8 @@ def require_awaited(connection: Connection, keys: Collection[str]) -> None:
             existing.update(connection.execute(select(column).where(column.in_(some))).scalars())
     gone = {*keys} - existing
     if gone:
-        raise gone_awaited(min(gone))
+        message = f"{min(gone)!r}, which this waits for, was deleted meanwhile"
+        raise Conflict(message, hint="submit it again without waiting")
 
 
 def require_retriable(connection: Connection, batches: Batches, request: Request) -> None:
@@ -106,12 +107,14 @@ def require_retriable(connection: Connection, batches: Batches, request: Request
     held = JOBS.where(tables.jobs.c.id == storable(key)).with_for_update(key_share=True, of=tables.jobs)
     row = connection.execute(held).first()
     if row is None:
-        raise gone_job(key)
+        message = f"job {key!r} was deleted meanwhile"
+        raise NotFound(message)
     if _about_to_be_retried(connection, [key]):
-        raise retried_already(key)
+        message = f"job {key!r} is about to be retried already"
+        raise Conflict(message, hint=f"holdfast wait {key}")
     if row.state in _ENDED_STATES and AFTER in (spec := request.payload or row.body):
         after = load_spec(spec).after
-        refuse_unmet(codec.Reader().job(row), after, _standings(connection, after))
+        _refuse_unmet(codec.Reader().job(row), after, _standings(connection, after))
     require_queues(connection, batches, {row.queue})
 
 
@@ -155,17 +158,19 @@ def claim_tasks(connection: Connection, batches: Batches, rerun: Rerun) -> None:
     workloads, table = tables.workloads, tables.reruns
     query = select(workloads.c.id).where(workloads.c.id == rerun.of).with_for_update(read=True, key_share=True)
     if connection.execute(query).first() is None:
-        raise gone_workload(rerun.of)
+        message = f"{rerun.of!r} was deleted meanwhile"
+        raise NotFound(message)
     for ids in chunks(rerun.existing):
         if len(connection.execute(select(tables.jobs.c.id).where(tables.jobs.c.id.in_(ids))).all()) != len(ids):
-            raise pruned_meanwhile()
+            message = "tasks were deleted at the same time"
+            raise VersionConflict(message, hint="look which are left, and rerun those")
     rows: list[tuple[Any, ...]] = [(rerun.root, index, rerun.number, rerun.array) for index in sorted(rerun.indexes)]
     if batches.reruns.run(connection, rows) != len(rows):
-        raise reran_meanwhile()
+        raise _reran_meanwhile()
     former = (table.c.number == rerun.number - 1) & (table.c.array != rerun.of)
     others = select(table.c.task).where(table.c.root == rerun.root, (table.c.number > rerun.number) | former)
     if not {*rerun.indexes}.isdisjoint(connection.execute(others).scalars()):
-        raise reran_meanwhile()
+        raise _reran_meanwhile()
 
 
 def refuse_known(connection: Connection, batches: Batches, ids: tuple[str, ...]) -> None:
@@ -174,7 +179,9 @@ def refuse_known(connection: Connection, batches: Batches, ids: tuple[str, ...])
     for some in chunks(ids):
         repeated |= batches.known_jobs.among(connection, some)
     if repeated:
-        raise known_jobs(repeated)
+        problems = [Problem("id", f"job {job_id!r} exists already") for job_id in sorted(repeated)]
+        message = "a job of that id exists already"
+        raise AlreadyExists(message, problems=problems)
 
 
 def require_own_jobs(connection: Connection, name: str, first: Sequence[str]) -> None:
@@ -194,7 +201,8 @@ def require_own_jobs(connection: Connection, name: str, first: Sequence[str]) ->
     for some in chunks(first):
         clashing = connection.execute(theirs.where(jobs.name.in_(some), sets.kind == JOBSET).limit(1)).first()
         if clashing is not None:
-            raise taken_job(clashing.name, name, clashing.owner)
+            hint = f"rename one of its replicated jobs, or delete job set {clashing.owner} first"
+            raise Conflict(clash(clashing.name, name, clashing.owner), hint=hint)
 
 
 def require_newest(connection: Connection, name: str, newest: str) -> None:
@@ -203,7 +211,9 @@ def require_newest(connection: Connection, name: str, newest: str) -> None:
     jobs = tables.jobs
     newest_id = connection.execute(select(jobs.c.id).where(jobs.c.name == name).order_by(jobs.c.seq.desc()).limit(1))
     if (newest_id.scalar_one_or_none() or "") != newest:
-        raise newer_job(name)
+        message = f"another job {name!r} was submitted at the same time"
+        problem = Problem("metadata.name", message)
+        raise AlreadyExists(message, problems=[problem], hint="look at that one, then try again")
 
 
 def _lock_name(connection: Connection, name: str) -> None:
@@ -243,3 +253,20 @@ def _give_up_names(connection: Connection, names: Sequence[ExternalName]) -> Non
         if given_up:
             below = or_(*(in_group(table.c.name, Grouped(name, below=True)) for name in given_up))
             connection.execute(delete(table).where(below))
+
+
+def _refuse_unmet(job: Job, after: Sequence[Dependency], standings: Sequence[AwaitedState]) -> None:
+    """Check that what a job that is to be retried waits for has happened, or still can.
+
+    Raises:
+        Conflict: It would be cancelled again.
+    """
+    unmet = look(after, met_again(after, met_before(job, after), standings), standings)
+    if unmet.unmet is OnUnmet.CANCEL:
+        message = f"job {job.name!r} ({job.id}) cannot run: {unmet.reason}"
+        hint = f"retry that first, or run this without waiting: holdfast retry {job.id} --set dependsOn="
+        raise Conflict(message, hint=hint)
+
+
+def _reran_meanwhile() -> VersionConflict:
+    return VersionConflict("tasks were rerun at the same time", hint="look which, and rerun the others")

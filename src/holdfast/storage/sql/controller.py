@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,11 +16,10 @@ from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.record import astuple
 from holdfast.domain.terms.workload_kinds import UNREAD
 from holdfast.domain.workloads.base import Owner
-from holdfast.errors import Internal
+from holdfast.errors import Conflict, Internal, NotLeader, Refused
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import News, Snapshot
 from holdfast.ports.workloads import Left
-from holdfast.storage.rules import overtaken, require_free_lease, require_own_work, unknown_job, unknown_workload
 from holdfast.storage.sql import codec, declared, tables
 from holdfast.storage.sql.damage import UNREADABLE, left_of_job, left_of_owner, refuse, sound
 from holdfast.storage.sql.logs import append_events, recent_losses, set_log_row
@@ -38,7 +38,7 @@ from holdfast.storage.sql.rows.requests import read_request
 from holdfast.storage.sql.submission import append_jobs, change_specs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Row, Select
 
@@ -87,10 +87,12 @@ _KNOWN = union(
         for table in (tables.jobs, tables.workloads)
     )
 )
+_NO_SUCH_JOB = "a change is about a job that does not exist"
 _NAMED = 10
 """How many owners of work are found where one is too many."""
 _earlier = tables.history.alias("earlier")
 _WAITING_STATES = tuple(state.value for state in (JobState.QUEUED, JobState.HELD))
+_SHOWN = 3
 
 
 def _last_step(job_id: ColumnElement[str], number: ColumnElement[int]) -> Select[Any]:
@@ -147,7 +149,7 @@ class SqlControllerStore(StorePart):
             epoch, holder, expires_at = connection.execute(_HELD).one()
             if not self._database.is_sqlite:
                 now = connection.execute(_CLOCK).scalar_one()  # after the wait for the row's lock
-            require_free_lease(owner, heir_of=heir_of, holder=holder, left_s=expires_at - now)
+            _require_free_lease(owner, heir_of=heir_of, holder=holder, left_s=expires_at - now)
             if runs_as is not None and holder != owner:
                 _settle_accounts(connection, runs_as.account)
             led: int = epoch + (holder != owner)
@@ -210,7 +212,10 @@ class SqlControllerStore(StorePart):
             if changes.epoch is not None:
                 [newest] = self._database.only_row(connection, self._epoch)
                 if newest != changes.epoch:
-                    raise overtaken(changes.epoch, newest=newest)
+                    message = (
+                        f"another controller leads this database: its epoch is {newest}, this one's is {changes.epoch}"
+                    )
+                    raise Conflict(message, hint="nothing was changed")
             if changes.new_jobs:
                 append_jobs(connection, batches, changes.new_jobs.values())
             if changes.specs:
@@ -218,7 +223,7 @@ class SqlControllerStore(StorePart):
             if changes.priorities:
                 batches.priorities.run(connection, [(priority, key) for key, priority in changes.priorities.items()])
             if batches.jobs.run(connection, jobs) != len(jobs):
-                raise unknown_job()
+                raise Internal(_NO_SUCH_JOB)
             _require_known(connection, batches, changes)
             for batch, rows in work:
                 batch.run(connection, rows)
@@ -235,7 +240,7 @@ def _settle_accounts(connection: Connection, account: Principal | None) -> None:
     """Note whether each program runs as who submitted it; none of that time runs as anybody else."""
     noted = declared.leadership.c.as_submitters
     if account is not None and connection.execute(select(noted)).scalar_one():
-        require_own_work(account, [*_others(connection, account)])
+        _require_own_work(account, [*_others(connection, account)])
     connection.execute(update(declared.leadership).values(as_submitters=account is None))
 
 
@@ -324,9 +329,42 @@ def _require_known(connection: Connection, batches: Batches, changes: Changes) -
     if not unchecked <= checked:
         for ids in chunks([*unchecked - checked]):
             if len(batches.known_jobs.rows(connection, ids)) != len(ids):
-                raise unknown_job()
+                raise Internal(_NO_SUCH_JOB)
     if changes.workloads.keys() <= checked:
         return
     for ids in chunks([*changes.workloads.keys() - checked]):
         if len(connection.execute(_KNOWN, {"ids": ids}).all()) != len(ids):
-            raise unknown_workload()
+            message = "a change is about a workload that does not exist"
+            raise Internal(message)
+
+
+def _require_free_lease(owner: str, *, heir_of: str | None, holder: str, left_s: float) -> None:
+    """Check that a writer may take the lease: it is its own, its dead predecessor's, or has expired.
+
+    Raises:
+        NotLeader: Another writer holds it.
+    """
+    inherited = heir_of is not None and holder.startswith(heir_of)
+    if holder != owner and not inherited and left_s > 0:
+        message = f"the database is led by {holder}"
+        hint = f"stop that process; if it was killed, its lease ends by itself in {math.ceil(left_s)} s"
+        raise NotLeader(message, hint=hint)
+
+
+def _require_own_work(account: Principal, others: Collection[str]) -> None:
+    """Check that nobody else's work would run as an account, where each ran as who submitted it until now.
+
+    Args:
+        account: The one that would run all.
+        others: Whose work there is, beside that one's.
+
+    Raises:
+        Refused: There is some; ended jobs count, as they can be retried.
+    """
+    if others:
+        message = (
+            f"work in this database belongs to accounts of its own ({', '.join(sorted(others)[:_SHOWN])}), and would"
+            f" run as {account.name}"
+        )
+        hint = "start Holdfast as root with --run-as submitter, or HOLDFAST_RUN_AS=submitter, as it was before"
+        raise Refused(message, hint=hint)

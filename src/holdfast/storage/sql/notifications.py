@@ -8,10 +8,12 @@ from sqlalchemy import delete, exists, func, select, true, update
 
 from holdfast.compiled.records import dump_record, load_json, load_record, record_of, storable
 from holdfast.domain.audit import Act, on_notification
+from holdfast.domain.events.registry import EventRecord
+from holdfast.domain.events.workloads import NotificationDead, NotificationDelivered
 from holdfast.domain.failure import Failure
 from holdfast.domain.job import JobState
 from holdfast.domain.notifications.notification import DeliveryState, Notification, OutcomeReport, what_of
-from holdfast.storage.rules import no_such_notification, settled_events
+from holdfast.errors import NotFound
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.damage import UNREADABLE, Damaged, sound
 from holdfast.storage.sql.logs import append_audited, append_events
@@ -19,7 +21,7 @@ from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.query import chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Row, Table
 
@@ -138,14 +140,15 @@ class SqlNotificationStore(StorePart):
     def settle_notifications(self, changed: Sequence[Notification]) -> Sequence[Notification]:
         with self._database.writing() as connection:
             stored = [notification for notification in changed if _settle(connection, notification)]
-            append_events(connection, self._batches, settled_events(stored))
+            append_events(connection, self._batches, _settled_events(stored))
         return stored
 
     def notification(self, notification_id: str) -> Notification:
         with self._database.reading() as connection:
             row = connection.execute(_ALL.where(_table.c.id == storable(notification_id))).one_or_none()
         if row is None:
-            raise no_such_notification(notification_id)
+            message = f"no notification has the id {notification_id!r}"
+            raise NotFound(message, hint="list them with: holdfast notify list")
         return _read(row)
 
     def notifications(self, where: NotificationFilter, *, after: int = 0, limit: int) -> Sequence[Notification]:
@@ -205,3 +208,19 @@ class SqlNotificationStore(StorePart):
                 name = _cause(text)
                 causes[name] = causes.get(name, 0) + count
         return dict(sorted(causes.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def _settled_events(changed: Iterable[Notification]) -> Iterator[EventRecord]:
+    """Yield the events of notifications that were delivered or given up."""
+    for notification in changed:
+        at, about = notification.settled_at or 0.0, notification.report.id
+        if notification.state is DeliveryState.DELIVERED:
+            yield EventRecord(
+                None, at, NotificationDelivered(notification.id, notification.to, about, notification.tries)
+            )
+        elif notification.state is DeliveryState.DEAD:
+            yield EventRecord(
+                None,
+                at,
+                NotificationDead(notification.id, notification.to, about, notification.tries, notification.error),
+            )

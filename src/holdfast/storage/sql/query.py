@@ -15,13 +15,14 @@ from sqlalchemy import Text, and_, bindparam, func, literal, or_, select
 from holdfast.compiled.records import dump_json, storable
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.lifecycle import EntityKind
+from holdfast.domain.suggestion import closest
 from holdfast.domain.workloads.base import Owner, Quarantined, Workload
+from holdfast.errors import NotFound
 from holdfast.ports.names import ListedName, NamedJob
 from holdfast.ports.overview import StateOfJob
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Listed
 from holdfast.ports.workloads import EVERY, AskedOf, Unreadable, leave_out
-from holdfast.storage.rules import MOST_NEAR, SHORTEST_PREFIX, ambiguous_job, no_such_job, no_such_workload
 from holdfast.storage.sql import codec, declared, tables
 from holdfast.storage.sql.damage import left_of_job, left_of_owner, refuse, sound, state_left
 from holdfast.storage.sql.part import StorePart
@@ -67,6 +68,8 @@ _RUNS_OF = RUNS.where(tables.runs.c.job_id == _JOB)
 _RUN = select(tables.runs).where(tables.runs.c.uid == bindparam("of_uid", type_=Text()))
 _NODES = select(tables.nodes).order_by(tables.nodes.c.executor, tables.nodes.c.name)
 _QUARANTINED = select(tables.quarantine)
+_MOST_NEAR = 300
+_SHORTEST_PREFIX = 6
 
 
 def history_of(job_id: str | ColumnElement[str]) -> ColumnElement[bool]:
@@ -125,20 +128,20 @@ class SqlQueryStore(StorePart):
             if row is None:
                 newest = visible.where(jobs.c.name == text).order_by(jobs.c.seq.desc()).limit(1)
                 row = connection.execute(newest).first()
-            if row is None and len(text) >= SHORTEST_PREFIX and text.isascii():
+            if row is None and len(text) >= _SHORTEST_PREFIX and text.isascii():
                 row = _find_by_prefix(connection, visible, text)
             if row is None and "@" in text and text.isascii():
                 name, _, prefix = text.rpartition("@")
                 named = visible.where(jobs.c.name == name)
                 row = _find_by_prefix(connection, named, prefix) if name and prefix else None
         if row is None:
-            raise no_such_job(reference, self._near(text) if seen is None else ())
+            raise _no_such_job(reference, self._near(text) if seen is None else ())
         return left_of_job(codec.Reader(), row)
 
     def _near(self, reference: str) -> Sequence[str]:
         """List names that may have been meant: some that begin alike."""
         with self._database.reading() as connection:
-            return names_like(connection, reference[:1], limit=MOST_NEAR, is_sqlite=self._database.is_sqlite)
+            return names_like(connection, reference[:1], limit=_MOST_NEAR, is_sqlite=self._database.is_sqlite)
 
     def jobs(self, where: JobFilter, *, after: int = 0, limit: int | None = None) -> Sequence[Job]:
         return self.listed(where, after=after, limit=limit).jobs
@@ -286,7 +289,9 @@ def _find_by_prefix(connection: Connection, visible: Select[Any], prefix: str) -
     some = visible.where(column >= prefix, column < beyond).order_by(column).limit(_SHOWN)
     rows = connection.execute(some).all()
     if len(rows) > 1:
-        raise ambiguous_job(prefix, [row.id for row in rows])
+        ids = ", ".join(row.id for row in rows)
+        message = f"more than one job id begins with {prefix!r}: {ids}"
+        raise NotFound(message, hint="give more of the id")
     return rows[0] if rows else None
 
 
@@ -310,7 +315,8 @@ def _workload(
     query = select(_TABLE).where(or_(_TABLE.c.id == text, _TABLE.c.name == text))
     candidates = _workloads(connection, kind, query, read)
     if not candidates:
-        raise no_such_workload(kind, reference)
+        message = f"no {kind.noun} has the id or name {reference!r}"
+        raise NotFound(message, hint=f"list {kind.noun}s with: holdfast get {kind.kind}s")
     return next((candidate for candidate in candidates if candidate.id == text), candidates[0])
 
 
@@ -352,3 +358,9 @@ def _asked_of(connection: Connection, workloads: Sequence[W]) -> list[AskedOf[W]
         for request in sound(connection.execute(query), read_request):
             by_target[request.targets[0]].append(request)
     return [AskedOf(workload, by_target[workload.id]) for workload in workloads]
+
+
+def _no_such_job(reference: str, names: Sequence[str] = ()) -> NotFound:
+    """Say that no job matches a reference, and which of some names may have been meant."""
+    hint = closest(reference, names) or "list jobs with: holdfast get jobs"
+    return NotFound(f"no job has the id or name {reference!r}", hint=hint)

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Text, bindparam, delete, func, insert, select, tuple_
 
 from holdfast.compiled.records import dump_json, load_json
-from holdfast.compiled.workloads import awaited_by, still_awaited
+from holdfast.compiled.workloads import arrays_needed_by, awaited_by, still_awaited
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.terms.workload_kinds import ARRAY
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.retention import AwaitedWork, FinishedJob, LedDirectory
-from holdfast.storage.rules import may_have_files, tasks_among
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.admission import AFTER, lock_specs
 from holdfast.storage.sql.part import StorePart
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Row, Select
+
+    from holdfast.domain.workloads.base import Workload
 
 
 _ENDED_STATES = tuple(sorted(state.value for state in JOB_TERMINAL))
@@ -37,6 +38,7 @@ _IN_PROGRESS = (tables.workloads.c.kind == ARRAY) & ~tables.workloads.c.state.co
 _WAITING_STATES = (JobState.WAITING.value, JobState.HELD.value)
 _SPECS_PER_PART = 1000
 _DISCARDS = declared.discards.c
+_CLOCKS_DIFFER_S = 3600.0
 
 
 class SqlRetentionStore(StorePart):
@@ -141,7 +143,7 @@ def _delete(connection: Connection, ids: Sequence[str], waited: AwaitedWork | No
     waited = waited or _waited_for(connection)
     needed = _asked_for(connection, ids) | waited.ids | _waited_for_since(connection, waited.last)
     if tasks := {row.id: row.set_id for row in rows if row.set_id is not None}:
-        needed |= tasks_among(tasks, owners(connection, _MAY_NEED_TASKS))
+        needed |= _tasks_among(tasks, owners(connection, _MAY_NEED_TASKS))
         needed |= _counted(connection, tasks)
     going = [row for row in rows if row.id not in needed]
     if dry_run or not going:
@@ -162,7 +164,7 @@ def _remember_files(connection: Connection, jobs: Iterable[Row[*tuple[Any, ...]]
     rows = [
         {"place": place, "job_id": job.id}
         for job in jobs
-        for place in may_have_files(places, job.submitted_at, job.updated_at)
+        for place in _may_have_files(places, job.submitted_at, job.updated_at)
     ]
     connection.execute(insert(declared.discards), rows)
 
@@ -225,3 +227,19 @@ def _named_again(connection: Connection) -> set[str]:
         for body in connection.execute(query.where(jobs.id.in_(some), tables.specs.c.body.contains(AFTER))).scalars():
             named.update(still_awaited(body, None))
     return named
+
+
+def _tasks_among(ids: Iterable[str], needing: Iterable[Workload]) -> set[str]:
+    """Return which of some jobs are tasks that arrays in progress take over, or wait for one by one."""
+    arrays = {f"{key}-" for job in needing for key in arrays_needed_by(job)}
+    return {key for key in ids if key.startswith(tuple(arrays))}
+
+
+def _may_have_files(places: Iterable[LedDirectory], since: float, until: float) -> list[str]:
+    """Return which data directories may have files of a job of some time; where none may, any may."""
+    return [
+        place.id
+        for place in places
+        if place.came_at - _CLOCKS_DIFFER_S <= until
+        and (place.left_at is None or since <= place.left_at + _CLOCKS_DIFFER_S)
+    ] or [""]

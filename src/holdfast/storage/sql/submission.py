@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, exists, select, update
 
 from holdfast.compiled.records import dump_json, load_json
-from holdfast.ports.requests import Request, RequestKind
-from holdfast.storage.rules import (
-    audited_changes,
-    audited_submission,
-    ends_of,
-    first_jobs,
-    gone_workload,
-    ids_of,
-    kept_key,
-    known_workload,
-    queues_of,
-    request_of,
-    require_version,
-    reused_key,
-    submission_events,
-    without,
-)
+from holdfast.compiled.workloads import needs_of
+from holdfast.domain.access.people import Role
+from holdfast.domain.audit import Act, AuditedChange, on_device, on_job, on_submission, on_workload
+from holdfast.domain.event_mapping import submitted
+from holdfast.domain.events.registry import EventRecord
+from holdfast.domain.events.workloads import JobSetCreated
+from holdfast.domain.record import evolve
+from holdfast.domain.terms.kinds import info_of
+from holdfast.domain.terms.workload_kinds import GANG, JOBSET
+from holdfast.errors import AlreadyExists, Conflict, NotFound, Problem, VersionConflict
+from holdfast.ports.requests import OF_DEVICES, Request, RequestKind
 from holdfast.storage.sql import codec, tables
 from holdfast.storage.sql.admission import (
     claim_tasks,
@@ -48,12 +43,13 @@ from holdfast.storage.sql.query import chunks
 from holdfast.storage.sql.rows.requests import request_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
+    from holdfast.domain.workloads.base import Workload
     from holdfast.ports.store import Submission
     from holdfast.storage.sql.batch import Batches
 
@@ -61,6 +57,21 @@ Rows = list[tuple[Any, ...]]
 
 
 _DIGEST_BYTES = 24
+_ACTS = {
+    RequestKind.UPDATE: Act.UPDATE,
+    RequestKind.CANCEL: Act.CANCEL,
+    RequestKind.CANCEL_UNLESS_STARTED: Act.CANCEL,
+    RequestKind.HOLD: Act.HOLD,
+    RequestKind.RELEASE: Act.RELEASE,
+    RequestKind.RESTART: Act.RESTART,
+    RequestKind.DELETE: Act.DELETE,
+    RequestKind.RETRY: Act.RETRY,
+    RequestKind.PREEMPT: Act.PREEMPT,
+    RequestKind.REPRIORITIZE: Act.REPRIORITIZE,
+    RequestKind.CORDON: Act.CORDON,
+    RequestKind.UNCORDON: Act.UNCORDON,
+}
+_ACTS_WHERE_SUSPENDED = {**_ACTS, RequestKind.HOLD: Act.SUSPEND, RequestKind.RELEASE: Act.RESUME}
 
 
 class SqlSubmissionStore(StorePart):
@@ -71,35 +82,35 @@ class SqlSubmissionStore(StorePart):
             look(connection, submission, now)
 
     def submit(self, submission: Submission) -> tuple[str, ...]:
-        ids = ids_of(submission)
+        ids = _ids_of(submission)
         owner = submission.owner
         if not ids and owner is None:
             return ()
-        now = request_of(submission).created_at
+        now = _request_of(submission).created_at
         with self._database.writing() as connection:
             earlier = self._claim_key(connection, submission, ids, now)
             if earlier is not None:
                 return earlier
             claimed = self._claimed(connection, submission, now)
             ids = tuple(claimed.get(submitted, submitted) for submitted in ids)
-            submission = without(submission, claimed.keys())
-            if not ids_of(submission) and owner is None:
+            submission = _without(submission, claimed.keys())
+            if not _ids_of(submission) and owner is None:
                 return ids
-            require_queues(connection, self._batches, queues_of(submission))
+            require_queues(connection, self._batches, _queues_of(submission))
             take_in(connection, submission, now)
             require_policies(connection, self._batches, submission.policies)
             share_specs(connection)  # from here on nothing is deleted that this relies on
             require_awaited(connection, submission.awaited)
             # Inserting first lets the database settle a race between two of one name.
             if owner is not None and self._batches.new_workloads.run(connection, [codec.workload_row(owner)]) != 1:
-                raise known_workload(owner)
+                raise _known_workload(owner)
             for submitted in submission.also:
                 if self._batches.new_workloads.run(connection, [codec.workload_row(submitted)]) != 1:
-                    raise known_workload(submitted)
+                    raise _known_workload(submitted)
             if submission.rerun is not None:
                 claim_tasks(connection, self._batches, submission.rerun)
             refuse_known(connection, self._batches, tuple(job.id for job in submission.jobs))
-            if owner is not None and (first := first_jobs(submission)):
+            if owner is not None and (first := _first_jobs(submission)):
                 require_own_jobs(connection, owner.name, first)
             if submission.newest is not None:
                 require_newest(connection, submission.jobs[0].name, submission.newest)
@@ -108,10 +119,10 @@ class SqlSubmissionStore(StorePart):
                 (job_id, key, value) for job_id, pairs in submission.labels.items() for key, value in pairs.items()
             ]
             self._batches.new_labels.run(connection, labels)
-            _append(connection, self._batches, request_of(submission))
+            _append(connection, self._batches, _request_of(submission))
             _append_ends(connection, self._batches, submission)
-            append_events(connection, self._batches, submission_events(submission))
-            append_audited(connection, self._batches, audited_submission(submission))
+            append_events(connection, self._batches, _submission_events(submission))
+            append_audited(connection, self._batches, _audited_submission(submission))
         return ids
 
     def _claim_key(
@@ -124,19 +135,20 @@ class SqlSubmissionStore(StorePart):
         key = submission.idempotency_key
         if key is None:
             return None
-        kept = kept_key(key, submission.caller)
+        kept = _kept_key(key, submission.caller)
         row = (kept, submission.fingerprint, dump_json(ids), now)
         if self._batches.keys.run(connection, [row]) == 1:
             return None
         table = tables.idempotency
         earlier = connection.execute(select(table).where(table.c.key == kept)).one()
         if earlier.fingerprint != submission.fingerprint:
-            raise reused_key(key)
+            message = f"idempotency key {key!r} was used for another request"
+            raise Conflict(message, hint="use a new key for a new request")
         return tuple(load_json(earlier.job_ids))
 
     def _claimed(self, connection: Connection, submission: Submission, now: float) -> dict[str, str]:
         """Take the keys and the names of jobs; returns, by its id, the job of each that was taken before."""
-        claims = {job_id: kept_key(key, submission.caller) for job_id, key in submission.claims.items()}
+        claims = {job_id: _kept_key(key, submission.caller) for job_id, key in submission.claims.items()}
         claimed = self._claim_each(connection, claims, now) if claims else {}
         if submission.names:
             claimed |= take_names(connection, self._batches, submission.names, now)
@@ -159,7 +171,7 @@ class SqlSubmissionStore(StorePart):
                 require_retriable(connection, self._batches, request)
             named = _move_versions(connection, request, version)
             _append(connection, self._batches, request)
-            append_audited(connection, self._batches, audited_changes(request, caller, named))
+            append_audited(connection, self._batches, _audited_changes(request, caller, named))
 
 
 def _move_versions(connection: Connection, request: Request, version: int | None) -> dict[str, str]:
@@ -175,8 +187,9 @@ def _move_versions(connection: Connection, request: Request, version: int | None
         by_id = {row.id: row for row in locked}
         for key in keys if version is not None else ():
             if key not in by_id:
-                raise gone_workload(key)
-            require_version(left_of_owner(by_id[key]), version or 0)
+                message = f"{key!r} was deleted meanwhile"
+                raise NotFound(message)
+            _require_version(left_of_owner(by_id[key]), version or 0)
         moved = update(table).where(named).values(version=table.c.version + 1).returning(table.c.id, table.c.kind)
         kinds.update({row.id: row.kind for row in connection.execute(moved)})
     return kinds
@@ -188,9 +201,9 @@ def _append(connection: Connection, batches: Batches, request: Request) -> None:
 
 
 def _append_ends(connection: Connection, batches: Batches, submission: Submission) -> None:
-    for request, caller in ends_of(submission):
+    for request, caller in _ends_of(submission):
         _append(connection, batches, request)
-        append_audited(connection, batches, audited_changes(request, caller, {}))
+        append_audited(connection, batches, _audited_changes(request, caller, {}))
 
 
 def append_jobs(connection: Connection, batches: Batches, jobs: Iterable[Job]) -> None:
@@ -230,3 +243,118 @@ def delete_unused(connection: Connection, digests: Iterable[bytes]) -> None:
     specs = tables.specs
     unused = ~exists().where(tables.jobs.c.spec == specs.c.digest)
     connection.execute(delete(specs).where(specs.c.digest.in_(digests), unused))
+
+
+def _kept_key(key: str, caller: Caller | None) -> str:
+    """Return what an idempotency key is kept as: of users each has its own ones, and admins see whatever there is."""
+    if caller is None or Role.ADMIN in caller.principal.roles:
+        return key
+    return f"{caller.actor}\n{key}"  # no key has a line break
+
+
+def _request_of(submission: Submission) -> Request:
+    """Return the controller request of a submission."""
+    owner = submission.owner
+    if owner is not None:
+        return Request(RequestKind.SUBMIT, (owner.id,), owner.created_at)
+    now = max((*(job.submitted_at for job in submission.jobs), *(workload.created_at for workload in submission.also)))
+    return Request(RequestKind.SUBMIT, _ids_of(submission), now)
+
+
+def _ends_of(submission: Submission) -> Iterator[tuple[Request, Caller | None]]:
+    """Yield the requests to end what gives up its name to a job of a submission, each with who asks."""
+    for job_id, name in submission.names.items():
+        yield from ((request, submission.callers.get(job_id, submission.caller)) for request in name.ends)
+
+
+def _ids_of(submission: Submission) -> tuple[str, ...]:
+    """Return the ids of all that a submission appends, but for a workload that its jobs belong to."""
+    return (*(job.id for job in submission.jobs), *(workload.id for workload in submission.also))
+
+
+def _without(submission: Submission, existing: Collection[str]) -> Submission:
+    """Return a submission without the jobs of these ids."""
+    if not existing:
+        return submission
+    labels = {job_id: pairs for job_id, pairs in submission.labels.items() if job_id not in existing}
+    names = {job_id: name for job_id, name in submission.names.items() if job_id not in existing}
+    jobs = [job for job in submission.jobs if job.id not in existing]
+    return evolve(submission, jobs=jobs, labels=labels, names=names)
+
+
+def _first_jobs(submission: Submission) -> list[str]:
+    """Return the names of the first jobs of a set's replicated jobs: sets that share a job share one of these."""
+    if submission.owner is None or submission.owner.kind != JOBSET:
+        return []
+    return [job.name for job in submission.jobs if job.child is not None and job.child.index == 0]
+
+
+def _queues_of(submission: Submission) -> set[str]:
+    """Return the queues of all that is submitted."""
+    owners = [*submission.also, *([] if submission.owner is None else [submission.owner])]
+    return {*map(attrgetter("queue"), [*submission.jobs, *map(needs_of, owners)])} - {""}
+
+
+def _submission_events(submission: Submission) -> Iterator[EventRecord]:
+    """Yield the events of a submission: its job set's, if it has one, and each job's."""
+    owner = submission.owner
+    if owner is not None and owner.kind == JOBSET:
+        created = JobSetCreated(owner.id, owner.name, len(submission.jobs), owner.submitted_by)
+        yield EventRecord(None, owner.created_at, created, owner.group, owner)
+    yield from map(submitted, submission.jobs)
+
+
+def _audited_submission(submission: Submission) -> list[AuditedChange]:
+    """Return the entries of a submission whose callers are known.
+
+    It is one, with what came first and how much there is of each kind, or one for each job that came by itself.
+    """
+    owner = submission.owner
+    if submission.callers:
+        callers = ((job.id, submission.callers.get(job.id, submission.caller)) for job in submission.jobs)
+        changes = (on_submission(caller, GANG, job_id, _counted(1, "job")) for job_id, caller in callers)
+        return [change for change in changes if change is not None]
+    counts = [_counted(len(submission.jobs), "job"), _counted(len(submission.also), "array")]
+    key = _ids_of(submission)[0] if owner is None else owner.id
+    kind = owner.kind if owner is not None else GANG if submission.jobs else submission.also[0].kind
+    change = on_submission(submission.caller, kind, key, ", ".join(filter(None, counts)))
+    return [] if change is None else [change]
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}" if count else ""
+
+
+def _audited_changes(request: Request, caller: Caller | None, named: Mapping[str, str]) -> list[AuditedChange]:
+    """Return an audited change for each workload, if the caller is known; of submissions see ``_audited_submission``.
+
+    Args:
+        request: What is asked for.
+        caller: Who asks.
+        named: The kinds of those that have names of their own, by id; the others are jobs.
+    """
+    kind, audited = request.kind, []
+    for key in request.targets if caller is not None and kind in _ACTS else ():
+        if kind in OF_DEVICES:
+            audited.append(on_device(caller, _ACTS[kind], key.rpartition(" ")[2], request.reason))
+        elif key in named:
+            act = (_ACTS_WHERE_SUSPENDED if Act.SUSPEND in info_of(named[key]).acts else _ACTS)[kind]
+            audited.append(on_workload(caller, act, named[key], key, request.reason))
+        else:
+            audited.append(on_job(caller, _ACTS[kind], key, request.reason))
+    return [change for change in audited if change is not None]
+
+
+def _require_version(workload: Workload, version: int) -> None:
+    """Check that a workload still has the version its reader knows.
+
+    Raises:
+        VersionConflict: It was changed since.
+    """
+    if workload.version != version:
+        raise VersionConflict.of(workload.noun, workload.name, current=workload.resource_version)
+
+
+def _known_workload(workload: Workload) -> AlreadyExists:
+    message = f"{workload.noun} {workload.name!r} exists already"
+    return AlreadyExists(message, problems=[Problem("metadata.name", message)], hint="delete it first, or rename this")

@@ -16,9 +16,9 @@ from holdfast.domain.access.grants import AS_BEFORE, Access
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import evolve
+from holdfast.errors import AlreadyExists, InvalidRequest, Problem
 from holdfast.ports import presence
 from holdfast.ports.entries import kind_of_entry
-from holdfast.storage import permissions, references, rules
 from holdfast.storage.sql import declared
 from holdfast.storage.sql.catalogue.kinds import Edit, delete_body, keeping_of, move_version, put_body
 from holdfast.storage.sql.catalogue.reading import CORDON, SETTINGS, read_catalogue, read_pause
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.entries import E, EntryKind
 
+_REVISION_NOUN = "revision of a retry policy"
 _LOCK = select(declared.settings.c.id).with_for_update()
 _REVISION = select(declared.policy_revisions.c.body).where(
     declared.policy_revisions.c.name == bindparam("of_policy"),
@@ -90,7 +91,7 @@ class SqlCatalogueStore(StorePart):
         with self._database.reading() as connection:
             body = connection.execute(_REVISION, {"of_policy": name, "number": revision}).scalar()
         if body is None:
-            raise presence.no_such(rules.REVISION, f"{name}@{revision}")
+            raise presence.no_such(_REVISION_NOUN, f"{name}@{revision}")
         return load_entry(RetryPolicy, body)
 
     def delete_entry(
@@ -157,7 +158,7 @@ class SqlCatalogueStore(StorePart):
     ) -> None:
         with self._editing() as (connection, before):
             if default_policy != before.default_policy or before.configured is None:
-                references.require_default_policy(default_policy, before.policies.keys())
+                _require_default_policy(default_policy, before.policies.keys())
             access, configured = access.over(before.access), before.configured
             existing = (before.settings, before.default_policy, before.access)
             if (settings, default_policy, access) != existing or SETTINGS in before.unreadable:
@@ -198,7 +199,7 @@ class SqlTokenStore(SqlCatalogueStore):
 
     def put_token(self, token: ApiToken, now: float, *, caller: Caller | None = None) -> None:
         with self._editing() as (connection, before):
-            permissions.require_free_token(before.tokens.get(token.name), now)
+            _require_free_token(before.tokens.get(token.name), now)
             put_body(connection, Subject.TOKEN, token.name, dump_entry(token))
             self._tell(connection, audit.on_token(caller, Act.CREATE, token.name, f"for {token.user} as {token.role}"))
 
@@ -217,3 +218,26 @@ class SqlTokenStore(SqlCatalogueStore):
             stored = before.tokens.get(token.name)
             if stored is not None and stored.id == token.id and (stored.used_at is None or stored.used_at < at):
                 put_body(connection, Subject.TOKEN, token.name, dump_entry(evolve(stored, used_at=at)))
+
+
+def _require_default_policy(name: str | None, existing: Collection[str]) -> None:
+    """Check that the settings' default policy exists.
+
+    Raises:
+        InvalidRequest: It does not.
+    """
+    if name is not None and name not in existing:
+        problem = Problem("defaultPolicyName", f"retry policy {name!r} does not exist", tuple(sorted(existing)))
+        message = "the default retry policy does not exist"
+        raise InvalidRequest(message, problems=[problem], hint="create the policy first")
+
+
+def _require_free_token(existing: ApiToken | None, now: float) -> None:
+    """Check that no token of a name is in use.
+
+    Raises:
+        AlreadyExists: One is.
+    """
+    if existing is not None and not existing.over(now):
+        message = f"token {existing.name!r} exists already"
+        raise AlreadyExists(message, hint=f"use another name, or: holdfast token revoke {existing.name}")

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 from sqlalchemy import delete, exists, func, insert, or_, select, update
 
 from holdfast.compiled.codec import dump_entry, load_spec
 from holdfast.compiled.records import dump_json
+from holdfast.compiled.workloads import needs_of
 from holdfast.domain import audit
+from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import Queue
 from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import evolve
+from holdfast.domain.rights import refusal_of
+from holdfast.domain.workloads.spec import DEFAULT_QUEUE
+from holdfast.errors import Conflict, Forbidden, InvalidRequest, Problem
 from holdfast.ports import presence
 from holdfast.ports.entries import NOTIFIER, POLICY, QUEUE, E, EntryKind
-from holdfast.storage import permissions, references
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.admission import is_retried_in
 from holdfast.storage.sql.damage import sound
 from holdfast.storage.sql.query import ACTIVE_STATES, owners
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from sqlalchemy import Connection
 
     from holdfast.domain.audit import AuditedChange, Caller
+    from holdfast.domain.workloads.base import Owner
     from holdfast.ports.catalogue import Catalogue
 
 _SETTINGS = declared.settings
 _MOVE_VERSION = update(_SETTINGS).values({_SETTINGS.c.catalogue_version: _SETTINGS.c.catalogue_version + 1})
+_SHOWN = 3
 
 
 class Edit(NamedTuple):
@@ -118,13 +125,13 @@ class _Policies(Keeping[RetryPolicy]):
 
     def release(self, edit: Edit, name: str, *, detach: bool) -> Sequence[AuditedChange | None]:
         queues = edit.before.queues.values()
-        references.require_unused_policy(
+        _require_unused_policy(
             name,
             queues=() if detach else queues,
             default_policy=edit.before.default_policy,
             work=_work_with_policy(edit.connection, name),
         )
-        detached = references.detached(name, queues) if detach else []
+        detached = _detached(name, queues) if detach else []
         for queue in detached:
             put_body(edit.connection, Subject.QUEUE, queue.name, dump_entry(queue), caller=edit.caller)
         return [audit.on_entry(edit.caller, Act.UPDATE, Subject.QUEUE, queue.name) for queue in detached]
@@ -135,30 +142,31 @@ class _Queues(Keeping[Queue]):
         self, edit: Edit, current: Queue | None, entry: Queue, if_match: Collection[str] | None
     ) -> None:
         del if_match
-        references.require_policies(entry, edit.before.policies.keys())
-        references.require_notifiers(entry, edit.before.notifiers.keys())
-        permissions.require_right_to_permissions(edit.caller, current, entry)
+        _require_policies(entry, edit.before.policies.keys())
+        _require_notifiers(entry, edit.before.notifiers.keys())
+        _require_right_to_permissions(edit.caller, current, entry)
 
     def require_deletable(self, edit: Edit, name: str, if_match: Collection[str] | None) -> None:
         del if_match
-        references.require_not_default_queue(name)
+        _require_not_default_queue(name)
         creator = edit.before.submitters.get(f"{QUEUE.info.noun} {name}")
-        permissions.require_right_to_delete(edit.caller, edit.before.queues[name], creator)
+        _require_right_to_delete(edit.caller, edit.before.queues[name], creator)
 
     def release(self, edit: Edit, name: str, *, detach: bool) -> Sequence[AuditedChange | None]:
         del detach
         jobs = tables.jobs.c
         waiting = select(exists().where(jobs.state.in_(ACTIVE_STATES), jobs.queue == name))
         if edit.connection.execute(waiting).scalar() or is_retried_in(edit.connection, name):
-            raise references.waiting_jobs(name)
-        references.require_no_owners(name, owners(edit.connection))
+            message = f"queue {name!r} still has jobs that have not ended"
+            raise Conflict(message, hint="cancel them, or wait for them")
+        require_no_owners(name, owners(edit.connection))
         return ()
 
 
 class _Notifiers(Keeping[Notifier]):
     def release(self, edit: Edit, name: str, *, detach: bool) -> Sequence[AuditedChange | None]:
         del detach
-        references.require_unused_notifier(name, queues=edit.before.queues.values())
+        _require_unused_notifier(name, queues=edit.before.queues.values())
         return ()
 
 
@@ -205,9 +213,9 @@ def _work_with_policy(connection: Connection, policy: str) -> Iterator[str]:
     written = dump_json(policy)  # as it is in what is stored, where it may mean other things, too
     owners_named = set[str]()
     for owner in owners(connection, workloads.spec.contains(written, autoescape=True)):
-        if references.names_policy(owner, policy):
+        if names_policy(owner, policy):
             owners_named.add(owner.id)
-            yield references.user(owner.noun, owner.name, owner.id)
+            yield _user(owner.noun, owner.name, owner.id)
     query = select(jobs.id, jobs.name, specs.body).join_from(tables.jobs, tables.specs)
     query = query.where(jobs.state.in_(ACTIVE_STATES), specs.body.contains(written, autoescape=True))
     query = query.where(or_(jobs.set_id.is_(None), jobs.set_id.not_in(owners_named))).order_by(jobs.seq)
@@ -215,4 +223,148 @@ def _work_with_policy(connection: Connection, policy: str) -> Iterator[str]:
         connection.execute(query), lambda row: (row.id, row.name, load_spec(row.body).retry_policies)
     ):
         if policy in names:
-            yield references.user("job", name, key)
+            yield _user("job", name, key)
+
+
+def _require_policies(queue: Queue, existing: Collection[str]) -> None:
+    """Check that every policy a queue names exists.
+
+    Raises:
+        InvalidRequest: One does not.
+    """
+    problems = [
+        Problem(f"retryPolicies[{index}]", f"retry policy {name!r} does not exist", tuple(sorted(existing)))
+        for index, name in enumerate(queue.retry_policies)
+        if name not in existing
+    ]
+    if problems:
+        message = f"queue {queue.name!r} names a retry policy that does not exist"
+        raise InvalidRequest(message, problems=problems, hint="create the policy first")
+
+
+def _require_notifiers(queue: Queue, existing: Collection[str]) -> None:
+    """Check that every notifier a queue names exists.
+
+    Raises:
+        InvalidRequest: One does not.
+    """
+    problems = [
+        Problem(f"notify[{index}].to", f"notifier {wish.to!r} does not exist", tuple(sorted(existing)))
+        for index, wish in enumerate(queue.notify)
+        if wish.to not in existing
+    ]
+    if problems:
+        message = f"queue {queue.name!r} names a notifier that does not exist"
+        raise InvalidRequest(message, problems=problems, hint="create the notifier first")
+
+
+def _require_unused_notifier(name: str, *, queues: Iterable[Queue]) -> None:
+    """Check that no queue names a notifier that is to be deleted.
+
+    Raises:
+        Conflict: One does.
+    """
+    users = [f"queue {queue.name!r}" for queue in queues if any(wish.to == name for wish in queue.notify)]
+    if users:
+        message = f"notifier {name!r} is used by {', '.join(users)}"
+        raise Conflict(message, hint="take it out there first")
+
+
+def _detached(policy: str, queues: Iterable[Queue]) -> list[Queue]:
+    """Return the queues that name a policy, without it."""
+    return [
+        evolve(queue, retry_policies=tuple(name for name in queue.retry_policies if name != policy))
+        for queue in queues
+        if policy in queue.retry_policies
+    ]
+
+
+def _require_unused_policy(
+    name: str, *, queues: Iterable[Queue], default_policy: str | None, work: Iterable[str]
+) -> None:
+    """Check that nothing names a policy that is to be deleted.
+
+    Args:
+        name: The policy.
+        queues: Those that may name it.
+        default_policy: What the settings name.
+        work: What has not ended and names it; only the first are read, and shown.
+
+    Raises:
+        Conflict: A queue does, the settings do, or work that has not ended.
+    """
+    users = [f"queue {queue.name!r}" for queue in queues if name in queue.retry_policies]
+    if name == default_policy:
+        users.append("the settings, as default policy")
+    hints = ["take it out there first"] if users else []
+    if some := [*islice(work, _SHOWN + 1)]:
+        users += [*some[:_SHOWN], *(["others"] if len(some) > _SHOWN else [])]
+        hints.append("wait for what has not ended, or cancel it; until then it can be changed: holdfast apply")
+    if users:
+        message = f"retry policy {name!r} is used by {', '.join(users)}"
+        raise Conflict(message, hint="; ".join(hints))
+
+
+def names_policy(workload: Owner, policy: str) -> bool:
+    """Whether a workload that goes on names a policy for jobs that it has made, or will make."""
+    return not workload.ended and policy in needs_of(workload).policies
+
+
+def _user(noun: str, name: str, key: str) -> str:
+    """Say what uses something."""
+    return f"{noun} {name!r} ({key})"
+
+
+def _require_not_default_queue(name: str) -> None:
+    """Check that a queue to be deleted is not the default one.
+
+    Raises:
+        Conflict: It is.
+    """
+    if name == DEFAULT_QUEUE:
+        message = f"queue {name!r} is where jobs without a queue go; it cannot be deleted"
+        raise Conflict(message)
+
+
+def require_no_owners(name: str, owners: Iterable[Owner]) -> None:
+    """Check that nothing that goes on makes jobs for a queue that is to be deleted.
+
+    Raises:
+        Conflict: Something does.
+    """
+    for owner in owners:
+        if not owner.ended and needs_of(owner).queue == name:
+            message = f"queue {name!r} still has {owner.noun} {owner.name!r}, which has not ended"
+            raise Conflict(message, hint=f"cancel it, or wait for it: holdfast wait {owner.kind} {owner.name}")
+
+
+def _require_right_to_permissions(caller: Caller | None, before: Queue | None, after: Queue | None) -> None:
+    """Check that who changes or drops the permissions of a queue may give rights at all.
+
+    Who creates a queue may say who works in it, but gives nobody the logs of others: work of an earlier queue of that
+    name may still be there.
+
+    Raises:
+        Forbidden: It may not.
+    """
+    old, new = (() if item is None else item.permissions for item in (before, after))
+    free = old == new or (before is None and not any(Right.LOGS in item.verbs for item in new))
+    refused = None if caller is None or free else refusal_of(caller.principal, Right.CHANGE, Subject.SETTINGS)
+    if caller is not None and refused is not None:
+        queue = before or after
+        name = queue.name if queue else ""
+        message = f"{caller.actor} may not change the permissions of queue {name}: that takes the role admin"
+        raise Forbidden(message, hint=refused.hint)
+
+
+def _require_right_to_delete(caller: Caller | None, queue: Queue, creator: str | None) -> None:
+    """Check that who deletes a queue may drop its permissions: an admin, or who created it and chose them.
+
+    Not even its creator where logs are given away in it: an admin has changed it since.
+
+    Raises:
+        Forbidden: It may not.
+    """
+    gives_logs = any(Right.LOGS in permission.verbs for permission in queue.permissions)
+    if caller is None or caller.principal.name != creator or gives_logs:
+        _require_right_to_permissions(caller, queue, None)

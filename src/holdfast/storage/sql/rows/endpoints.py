@@ -11,9 +11,8 @@ from sqlalchemy import ColumnElement, and_, delete, func, insert, or_, select, t
 
 from holdfast.compiled.records import dump_json, load_json, storable
 from holdfast.domain.job import JobState
-from holdfast.errors import Conflict
+from holdfast.errors import Conflict, NotFound, Refused
 from holdfast.ports.endpoints import ProgramEndpoint
-from holdfast.storage.rules import gone_job, not_running, too_many_endpoints
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.damage import sound
 from holdfast.storage.sql.part import StorePart
@@ -85,9 +84,14 @@ def _require_attempt(connection: Connection, endpoint: ProgramEndpoint) -> None:
     """Make sure that an endpoint's attempt runs: one that ends from now on takes it along."""
     job = connection.execute(select(_JOBS.state, _JOBS.attempt).where(_JOBS.id == endpoint.job_id)).first()
     if job is None:
-        raise gone_job(endpoint.job_id)
-    if job.state != JobState.RUNNING or job.attempt != endpoint.attempt:
-        raise not_running(endpoint, job.state, job.attempt)
+        message = f"job {endpoint.job_id!r} was deleted meanwhile"
+        raise NotFound(message)
+    if job.attempt != endpoint.attempt:
+        message = "another attempt of the job is the current one by now"
+        raise Conflict(message)
+    if job.state != JobState.RUNNING:
+        message = f"the job is {job.state}: endpoints are those of a program that runs"
+        raise Conflict(message)
 
 
 def _known(connection: Connection, endpoint: ProgramEndpoint, now: float, *, renewed: bool) -> str | None:
@@ -113,11 +117,11 @@ def _require_room(connection: Connection, endpoint: ProgramEndpoint, now: float,
     counted = select(func.count()).select_from(_TABLE)
     own = counted.where(_ROWS.job_id == endpoint.job_id, _ROWS.rank == endpoint.rank)
     if connection.execute(own).scalar_one() >= bounds.of_a_run:
-        raise too_many_endpoints(bounds)
+        raise _too_many(bounds)
     if connection.execute(counted).scalar_one() >= bounds.in_all:
         connection.execute(delete(_TABLE).where(_is_over(now)))
         if connection.execute(counted).scalar_one() >= bounds.in_all:
-            raise too_many_endpoints(bounds)
+            raise _too_many(bounds)
 
 
 def _lasts(now: float) -> ColumnElement[bool]:
@@ -151,3 +155,8 @@ def _values(endpoint: ProgramEndpoint, key: str) -> Mapping[str, Any]:
 def _read(row: Row[*tuple[Any, ...]]) -> ProgramEndpoint:
     key, system, name, address, job_id, job_name, attempt, rank, stored, until = row
     return ProgramEndpoint(key, system, name, address, job_id, job_name, attempt, rank, load_json(stored), until)
+
+
+def _too_many(bounds: EndpointLimits) -> Refused:
+    message = f"there are too many endpoints: {bounds.of_a_run} of a run, {bounds.in_all:,} in all"
+    return Refused(message, hint="unregister some")
