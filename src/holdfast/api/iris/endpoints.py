@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.api.iris._generated import controller, job
-from holdfast.api.iris.calls import CALLS, ENDPOINTS, LOG_SERVER
-from holdfast.api.iris.family import found_job, named
+from holdfast.api.iris.calls import CALLS, ENDPOINTS, LOG_SERVER, find_job, parse_name
 from holdfast.ports.endpoints import EndpointFilter
 from holdfast.service.endpoints import EndpointDirectory, Registration
 from holdfast.service.manifests import iris
@@ -29,8 +28,8 @@ def register_endpoint(
     call: Rpc, request: controller.Controller.RegisterEndpointRequest
 ) -> controller.Controller.RegisterEndpointResponse:
     """Register an endpoint of the attempt of a task that runs, or renew it."""
-    task = named(iris.read_task, request.task_id, "task_id")
-    job = found_job(call, task.job)
+    task = parse_name(iris.read_task, request.task_id, "task_id")
+    job = find_job(call, task.job)
     if job is None or task.index >= job.gang:
         raise Rejected(Code.NOT_FOUND, f"Task {request.task_id} not found")
     if job.terminal:
@@ -77,7 +76,7 @@ def list_endpoints(
         refuse(f"task_ids has {len(request.task_ids)}; at most {MOST_TASKS}")
     tasks = {
         (str(task.job), task.index)
-        for task in (named(iris.read_task, endpoint, "task_ids") for endpoint in request.task_ids)
+        for task in (parse_name(iris.read_task, endpoint, "task_ids") for endpoint in request.task_ids)
     }
     where = EndpointFilter(
         iris.SYSTEM,

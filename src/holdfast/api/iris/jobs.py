@@ -1,27 +1,40 @@
-"""What can be asked of jobs: their states, one or many, and their end."""
+"""Jobs: their states, their descriptions, lists of them, and how callers end them.
+
+A list selects jobs by their names, so that only the jobs of a page are read. A list that filters or sorts by state,
+failures or preemptions reads every job whose name matches.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from holdfast.api.connect.refusals import refuse
 from holdfast.api.iris._generated import controller, job
-from holdfast.api.iris.calls import CALLS, CONTROLLER
-from holdfast.api.iris.family import jobs_named, required, states
+from holdfast.api.iris.calls import CALLS, CONTROLLER, last_attempts, named_jobs, require_job, states_of
 from holdfast.service.manifests import iris
 from holdfast.service.operations.batches import JobBatches
 from holdfast.service.operations.filters import JobQuery
 from holdfast.service.operations.jobs import JobOperations
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
 
     from holdfast.api.connect.calls import Rpc
-    from holdfast.domain.job import Job
+    from holdfast.domain.job import Attempt, Job
+    from holdfast.ports.names import ListedName
 
 MOST_IDS = 10_000
 _TERMINATED, _PARENT_ENDED = "Terminated by user", "Parent job terminated"
 _Controller = controller.Controller
+LARGEST_PAGE, LARGEST_OFFSET = 500, 5_000
+_OF_HERE = ({"", "local"}, {"", "default"})
+"""The cluster and the backend of all jobs."""
+_BY_JOBS = {
+    _Controller.JOB_SORT_FIELD_STATE,
+    _Controller.JOB_SORT_FIELD_FAILURES,
+    _Controller.JOB_SORT_FIELD_PREEMPTIONS,
+}
+"""Orders that take more than the names."""
 
 
 @CALLS.answers("GetJobState", CONTROLLER)
@@ -31,8 +44,8 @@ def get_job_state(
     """Say which states jobs are in; those that are not known are left out."""
     if len(request.job_ids) > MOST_IDS:
         refuse(f"job_ids has {len(request.job_ids)}; at most {MOST_IDS}")
-    jobs = jobs_named(call).every(call.caller, [*dict.fromkeys(request.job_ids)])
-    by_id = states(call, [*jobs.values()])
+    jobs = named_jobs(call).every(call.caller, [*dict.fromkeys(request.job_ids)])
+    by_id = states_of(call, [*jobs.values()])
     return _Controller.GetJobStateResponse(
         states={text: cast("job.JobState", int(by_id[record.id])) for text, record in jobs.items()}
     )
@@ -43,14 +56,14 @@ def get_job_status(
     call: Rpc, message: controller.Controller.GetJobStatusRequest
 ) -> controller.Controller.GetJobStatusResponse:
     """Describe a job."""
-    record = required(call, message.job_id)
-    family = jobs_named(call).beginning(call.caller, f"{message.job_id}/")
+    record = require_job(call, message.job_id)
+    family = named_jobs(call).beginning(call.caller, f"{message.job_id}/")
     request = iris.request_of(record)
-    [status] = described(call, [record], has_children={message.job_id} if family else set())
+    [status] = describe_jobs(call, [record], has_children={message.job_id} if family else set())
     return _Controller.GetJobStatusResponse(job=status, request=_Controller.LaunchJobRequest(**request))
 
 
-def described(call: Rpc, jobs: Sequence[Job], *, has_children: Container[str]) -> list[job.JobStatus]:
+def describe_jobs(call: Rpc, jobs: Sequence[Job], *, has_children: Container[str]) -> list[job.JobStatus]:
     """Describe jobs; ``has_children`` are the names of those that have some."""
     latest = JobOperations(call.backend).latest(call.caller, jobs) if jobs else {}
     described = []
@@ -69,11 +82,85 @@ def described(call: Rpc, jobs: Sequence[Job], *, has_children: Container[str]) -
     return described
 
 
+@CALLS.answers("ListJobs", CONTROLLER)
+def list_jobs(call: Rpc, request: controller.Controller.ListJobsRequest) -> controller.Controller.ListJobsResponse:
+    """List jobs, the newest first if nothing else is asked for."""
+    query = request.query
+    if query.offset > LARGEST_OFFSET:
+        hint = "narrow the result set with state_filter/name_filter/parent_job_id instead of paging deeper"
+        refuse(f"query.offset={query.offset} exceeds {LARGEST_OFFSET}; {hint}.")
+    if query.scope == _Controller.JOB_QUERY_SCOPE_CHILDREN and not query.parent_job_id:
+        refuse("query.parent_job_id is required for JOB_QUERY_SCOPE_CHILDREN")
+    named = named_jobs(call)
+    listed = named.beginning(call.caller, query.job_id_prefix)
+    matching = [entry for entry in listed if _matches(entry.name, query)]
+    last: Mapping[str, Attempt] = {}
+    jobs: Mapping[str, Job] = {}
+    state = query.state_filter.lower()
+    if state:
+        matching = [entry for entry in matching if entry.state in iris.STORED_AS.get(state, ())]
+    if state or query.sort_field in _BY_JOBS:
+        jobs = named.read(call.caller, [entry.job_id for entry in matching])
+        last = last_attempts(call, [*jobs.values()])
+        matching = [entry for entry in matching if entry.job_id in jobs]
+    if state:
+        matching = [entry for entry in matching if _state(entry, jobs, last).name.lower() == state]
+    _sort(matching, query, jobs, last)
+    limit = query.limit if 0 < query.limit <= LARGEST_PAGE else LARGEST_PAGE
+    begin = max(0, query.offset)
+    page = matching[begin : begin + limit]
+    read = jobs or named.read(call.caller, [entry.job_id for entry in page])
+    parents = {entry.name.rpartition("/")[0] for entry in listed}
+    return _Controller.ListJobsResponse(
+        jobs=describe_jobs(call, [read[entry.job_id] for entry in page if entry.job_id in read], has_children=parents),
+        total_count=len(matching),
+        has_more=begin + limit < len(matching),
+    )
+
+
+def _matches(name: str, query: controller.Controller.JobQuery) -> bool:
+    parent = name.rpartition("/")[0]
+    scope = query.scope
+    return (
+        query.name_filter.lower() in name.lower()
+        and (scope != _Controller.JOB_QUERY_SCOPE_ROOTS or "/" not in parent[1:])
+        and (scope != _Controller.JOB_QUERY_SCOPE_CHILDREN or parent == query.parent_job_id)
+        and query.cluster in _OF_HERE[0]
+        and query.backend_id in _OF_HERE[1]
+    )
+
+
+def _state(entry: ListedName, jobs: Mapping[str, Job], last: Mapping[str, Attempt]) -> iris.IrisState:
+    return iris.job_state(jobs[entry.job_id], last.get(entry.job_id))
+
+
+def _sort(
+    entries: list[ListedName],
+    query: controller.Controller.JobQuery,
+    jobs: Mapping[str, Job],
+    last: Mapping[str, Attempt],
+) -> None:
+    def count(which: str) -> Callable[[ListedName], Any]:
+        return lambda entry: iris.job_status(jobs[entry.job_id], last.get(entry.job_id), ())[which]
+
+    keys: dict[int, Callable[[ListedName], Any]] = {
+        _Controller.JOB_SORT_FIELD_NAME: lambda entry: entry.name,
+        _Controller.JOB_SORT_FIELD_STATE: lambda entry: _state(entry, jobs, last),
+        _Controller.JOB_SORT_FIELD_FAILURES: count("failure_count"),
+        _Controller.JOB_SORT_FIELD_PREEMPTIONS: count("preemption_count"),
+    }
+    by_date = query.sort_field not in keys
+    descending = query.sort_direction == _Controller.SORT_DIRECTION_DESC
+    if query.sort_direction == _Controller.SORT_DIRECTION_UNSPECIFIED:
+        descending = by_date
+    entries.sort(key=keys.get(query.sort_field, lambda entry: entry.seq), reverse=descending)
+
+
 @CALLS.answers("TerminateJob", CONTROLLER)
 def terminate_job(call: Rpc, request: controller.Controller.TerminateJobRequest) -> job.Empty:
     """End a job and all below it; what has ended is left alone."""
-    record = required(call, request.job_id)
-    where = jobs_named(call).subtree(call.caller, record.group)
+    record = require_job(call, request.job_id)
+    where = named_jobs(call).subtree(call.caller, record.group)
     JobBatches(call.backend).cancel_family(call.caller, record, where, _TERMINATED)
     return job.Empty()
 
@@ -81,10 +168,10 @@ def terminate_job(call: Rpc, request: controller.Controller.TerminateJobRequest)
 @CALLS.answers("CompleteJob", CONTROLLER)
 def complete_job(call: Rpc, request: controller.Controller.CompleteJobRequest) -> job.Empty:
     """End a job as one that succeeded, and all below it; what has ended is left alone."""
-    record = required(call, request.job_id)
+    record = require_job(call, request.job_id)
     if record.terminal:
         return job.Empty()
-    below = [child.job_id for child in jobs_named(call).beginning(call.caller, f"{record.group}/")]
+    below = [child.job_id for child in named_jobs(call).beginning(call.caller, f"{record.group}/")]
     jobs, batches = JobOperations(call.backend), JobBatches(call.backend)
     for ids, reason in ((below, _PARENT_ENDED), ([record.id], iris.COMPLETED)):
         if ids:

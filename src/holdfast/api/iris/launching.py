@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.api.connect.plain import plain
 from holdfast.api.connect.refusals import Code, Rejected
 from holdfast.api.iris._generated import controller
-from holdfast.api.iris.calls import CALLS, CONTROLLER
-from holdfast.api.iris.family import found_job, jobs_named
+from holdfast.api.iris.calls import CALLS, CONTROLLER, find_job, named_jobs
 from holdfast.domain.record import evolve
 from holdfast.errors import AlreadyExists
 from holdfast.service.manifests import iris
@@ -37,15 +36,15 @@ def launch_job(
     answer = _Controller.LaunchJobResponse(job_id=str(launch.name))
     parent = _parent(call, launch.name)
     _require_place(call, launch)
-    named_job = jobs_named(call).holder(call.caller, str(launch.name))
-    existing = None if named_job is None else found_job(call, launch.name)
+    named_job = named_jobs(call).holder(call.caller, str(launch.name))
+    existing = None if named_job is None else find_job(call, launch.name)
     external = iris.named_by(launch, call.caller, request.SerializeToString(deterministic=True), existing)
     if named_job is not None:
         existing = _in_the_way(launch, existing)
         if _keeps_name(call, launch, named_job, existing, external.digest):
             return answer
         # Stored with the new job or not at all: a launch may be refused until then.
-        ends = jobs_named(call).family_ends(call.caller, str(launch.name), existing, _REPLACED)
+        ends = named_jobs(call).family_ends(call.caller, str(launch.name), existing, _REPLACED)
         external = evolve(external, ends=ends)
     submissions = Submissions(call.backend)
 
@@ -93,7 +92,7 @@ def _parent(call: Rpc, name: JobName) -> Job | None:
     """
     if name.parent is None:
         return None
-    job = found_job(call, name.parent)
+    job = find_job(call, name.parent)
     if job is None:
         raise Rejected(Code.FAILED_PRECONDITION, f"Cannot submit job: there is no parent job {name.parent}")
     if job.terminal or job.cancel_requested:

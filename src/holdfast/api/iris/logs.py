@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.api.connect.refusals import refuse
 from holdfast.api.iris._generated import logging as finelog
-from holdfast.api.iris.calls import CALLS, LOGS
-from holdfast.api.iris.family import jobs_named
+from holdfast.api.iris.calls import CALLS, LOGS, named_jobs
 from holdfast.domain.record import Struct, evolve
 from holdfast.errors import NotFound
 from holdfast.service.operations.jobs import JobOperations, LogQuery
@@ -71,7 +70,7 @@ def fetch_logs(call: Rpc, request: finelog.FetchLogsRequest) -> finelog.FetchLog
     keys = _keys(call, request)
     most = min(request.max_lines if request.max_lines > 0 else DEFAULT_LINES, MOST_LINES)
     after_ms = max(request.cursor >> _PLACES, request.since_ms)
-    lines = [line for line in _numbered(call, keys, after_ms) if _is_meant(line, request)]
+    lines = [line for line in _numbered(call, keys, after_ms) if _matches(line, request)]
     chosen = lines[-most:] if request.tail else lines[:most]
     answer = finelog.FetchLogsResponse(cursor=max([request.cursor, *(line.seq for line in chosen)]))
     for line in chosen:
@@ -102,7 +101,7 @@ def _keys(call: Rpc, request: finelog.FetchLogsRequest) -> Sequence[_Key]:
         or request.cluster not in {"", "local"}
     ):
         return ()
-    named, names = jobs_named(call), [request.source.rpartition("/")[0]]
+    named, names = named_jobs(call), [request.source.rpartition("/")[0]]
     if not exact:
         names += [listed.name for listed in named.beginning(call.caller, request.source)]
     matching = list[_Key]()
@@ -165,7 +164,7 @@ def _moment(stamp: str) -> int | None:
         return None
 
 
-def _is_meant(line: _TaskLine, request: finelog.FetchLogsRequest) -> bool:
+def _matches(line: _TaskLine, request: finelog.FetchLogsRequest) -> bool:
     level = _LEVELS.get(request.min_level.upper(), 0)
     return (
         line.seq > request.cursor

@@ -10,7 +10,6 @@ from holdfast.api.iris import (  # noqa: F401 - each registers its calls
     endpoints,
     jobs,
     launching,
-    listing,
     logs,
     tasks,
     workers,

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.api.iris._generated import controller, job
-from holdfast.api.iris.calls import CALLS, CONTROLLER
-from holdfast.api.iris.family import found_job, jobs_named, named
+from holdfast.api.iris.calls import CALLS, CONTROLLER, find_job, named_jobs, parse_name
 from holdfast.domain.job import JobState
 from holdfast.service.manifests import iris
 from holdfast.service.operations.batches import JobBatches
@@ -33,9 +32,9 @@ def list_tasks(call: Rpc, request: controller.Controller.ListTasksRequest) -> co
     """List the tasks of a job; of one that is not known there are none."""
     if not request.job_id:
         refuse("job_id is required")
-    job = found_job(call, named(iris.read_name, request.job_id, "job_id"))
+    job = find_job(call, parse_name(iris.read_name, request.job_id, "job_id"))
     ranks = () if job is None else range(job.gang)
-    return _Controller.ListTasksResponse(tasks=[] if job is None else _described(call, job, ranks))
+    return _Controller.ListTasksResponse(tasks=[] if job is None else _describe_tasks(call, job, ranks))
 
 
 @CALLS.answers("GetTaskStatus", CONTROLLER)
@@ -43,16 +42,16 @@ def get_task_status(
     call: Rpc, request: controller.Controller.GetTaskStatusRequest
 ) -> controller.Controller.GetTaskStatusResponse:
     """Describe a task with all of its attempts."""
-    task = named(iris.read_task, request.task_id, "task_id")
-    record = found_job(call, task.job)
+    task = parse_name(iris.read_task, request.task_id, "task_id")
+    record = find_job(call, task.job)
     if record is None or task.index >= record.gang:
         raise Rejected(Code.NOT_FOUND, f"Task {request.task_id} not found")
-    [status] = _described(call, record, [task.index])
+    [status] = _describe_tasks(call, record, [task.index])
     resources = iris.request_of(record).get("resources", {})
     return _Controller.GetTaskStatusResponse(task=status, job_resources=job.ResourceSpecProto(**resources))
 
 
-def _described(call: Rpc, record: Job, ranks: Sequence[int]) -> list[job.TaskStatus]:
+def _describe_tasks(call: Rpc, record: Job, ranks: Sequence[int]) -> list[job.TaskStatus]:
     detail = JobOperations(call.backend).get(call.caller, record.id)
     return [job.TaskStatus(**iris.task_status(detail.job, rank, detail.attempts, detail.runs)) for rank in ranks]
 
@@ -94,7 +93,7 @@ def _resolved(
         suffixed = isinstance(read_target, iris.JobName) and _ATTEMPT.search(target)
         wrong = "a job target cannot carry an ':attempt' suffix" if suffixed else ""
         names.append((target, wrong or read_target or problems[0].message))
-    jobs = jobs_named(call).every(call.caller, [*{_job_of(name) for _, name in names if not isinstance(name, str)}])
+    jobs = named_jobs(call).every(call.caller, [*{_job_of(name) for _, name in names if not isinstance(name, str)}])
     for target, name in names:
         yield target, name, None if isinstance(name, str) else jobs.get(_job_of(name))
 

@@ -34,7 +34,7 @@ MODULES = {
     "version": ("system",),
     "me": ("system",),
     "nodes": ("system",),
-    "devices": ("devices",),
+    "devices": ("system",),
     "dry-run": ("submissions",),
     "secrets": ("submissions",),
     "jobs": ("jobs", "submissions"),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.api.http.endpoints.endpoint import DryRun, Endpoints, IfMatch, MustExist, Name, Reply, Takes, created
-from holdfast.api.http.endpoints.versions import read_match
+from holdfast.api.http.endpoints.parameters import read_match
 from holdfast.domain.audit import Caller
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.failure_catalogue import BUILT_IN

@@ -4,7 +4,6 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime
 
-from holdfast.api.http.endpoints.cursors import read_number, write_cursor
 from holdfast.api.http.endpoints.endpoint import (
     LONGEST_NAME,
     MOST_FILTERS,
@@ -15,6 +14,7 @@ from holdfast.api.http.endpoints.endpoint import (
     User,
     Word,
 )
+from holdfast.api.http.endpoints.parameters import read_number, write_cursor
 from holdfast.domain.audit import Act, Caller
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.overview import Latest

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import Annotated
 
-from holdfast.api.http.endpoints.cursors import LARGEST_SEQ, read_number, write_cursor
 from holdfast.api.http.endpoints.endpoint import (
     LONGEST_NAME,
     DryRun,
@@ -17,7 +16,7 @@ from holdfast.api.http.endpoints.endpoint import (
     Takes,
     Word,
 )
-from holdfast.api.http.endpoints.versions import read_match
+from holdfast.api.http.endpoints.parameters import LARGEST_SEQ, read_match, read_number, write_cursor
 from holdfast.api.http.endpoints.workloads import DEFAULT_PAGE, LARGEST_PAGE, Limit, Presentation
 from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.audit import Act, Caller

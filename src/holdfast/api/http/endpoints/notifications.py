@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-from holdfast.api.http.endpoints.cursors import read_number, write_cursor
 from holdfast.api.http.endpoints.endpoint import (
     Endpoints,
     Name,
     Param,
     Word,
 )
+from holdfast.api.http.endpoints.parameters import read_number, write_cursor
 from holdfast.domain.audit import Caller
 from holdfast.domain.notifications.notification import DeliveryState, Notification
 from holdfast.domain.notifications.words import payload, subject

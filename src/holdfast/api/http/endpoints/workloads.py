@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from holdfast.api.http.endpoints.cursors import read_name, write_cursor
 from holdfast.api.http.endpoints.endpoint import (
     LONGEST_NAME,
     MOST_FILTERS,
@@ -16,7 +15,7 @@ from holdfast.api.http.endpoints.endpoint import (
     User,
     Word,
 )
-from holdfast.api.http.endpoints.versions import read_match
+from holdfast.api.http.endpoints.parameters import read_match, read_name, write_cursor
 from holdfast.domain.audit import Act, Caller
 from holdfast.domain.terms.kinds import KindInfo
 from holdfast.service.operations.backend import Backend

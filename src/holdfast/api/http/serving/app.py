@@ -12,6 +12,7 @@ from holdfast import __version__
 from holdfast.api.budget import MemoryBudget
 from holdfast.api.http.serving import browser, errors, routing
 from holdfast.api.http.serving.gates import (
+    DoorGate,
     Entrance,
     HostGate,
     JobsGate,
@@ -23,8 +24,7 @@ from holdfast.api.http.serving.gates import (
 )
 from holdfast.api.http.serving.memory import MemoryGate
 from holdfast.api.http.serving.metrics import Metrics, MetricsGate
-from holdfast.api.http.serving.mounts import DoorGate
-from holdfast.api.http.serving.strict import known_query_only
+from holdfast.api.http.serving.routing import known_query_only
 from holdfast.domain.record import Struct, field
 from holdfast.service.listeners import Listeners
 from holdfast.service.operations.backend import Backend

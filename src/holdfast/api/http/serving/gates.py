@@ -28,7 +28,7 @@ from holdfast.errors import HoldfastError, InvalidRequest, Refused, Unauthentica
 from holdfast.wire.base import REVISION, REVISION_HEADER
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -187,6 +187,21 @@ class PeerGate:
         if cached is None or not 0 <= now - cached[0] < _KNOWN_S:
             cached = self._principals[uid] = now, await to_thread.run_sync(self._peer, uid)
         return cached[1]
+
+
+class DoorGate:
+    """Stands before whatever asks for a token in our way: doors have their own ways to show one, and to refuse."""
+
+    def __init__(self, app: ASGIApp, *, doors: Mapping[str, ASGIApp]) -> None:
+        """Stand before ``app``; ``doors`` are by how their paths begin, and may be opened and closed later."""
+        self._app = app
+        self._doors = doors
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        path = scope["path"] if scope["type"] == "http" else ""
+        door = next((door for prefix, door in self._doors.items() if path.startswith(prefix)), self._app)
+        await door(scope, receive, send)
 
 
 class HostGate:
