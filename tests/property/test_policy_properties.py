@@ -25,9 +25,9 @@ from holdfast.domain.policy.model import (
     RetryPolicy,
     RetrySettings,
     Rule,
-    UnknownEnd,
 )
 from holdfast.domain.record import evolve
+from holdfast.domain.terms.settings import UnknownEnd
 from tests.reading import compile_rule
 from tools.cases.armada_pods import grow_containers
 

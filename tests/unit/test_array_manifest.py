@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.compiled.codec import dump_spec, load_array
 from holdfast.dialects.manifests import read_one
-from holdfast.domain.policy.model import UnknownEnd
+from holdfast.domain.terms.settings import UnknownEnd
 from holdfast.domain.workloads.array.model import ArraySpec, Axis, Indexes
 
 

@@ -17,7 +17,8 @@ from holdfast.cli.submission.job_manifest import manifest_of
 from holdfast.cli.submission.sending import submit_jobs
 from holdfast.domain.devices import ANY, GpuSelector
 from holdfast.domain.job import Resources
-from holdfast.domain.policy.model import Action, UnknownEnd
+from holdfast.domain.policy.model import Action
+from holdfast.domain.terms.settings import UnknownEnd
 from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
 from holdfast.errors import InvalidRequest
 from holdfast.wire.jobs import BulkItem, BulkResult
@@ -266,7 +267,8 @@ def test_every_wrong_flag_is_reported_at_once() -> None:
 @pytest.mark.parametrize(
     ("flags", "path", "says"),
     [
-        (("--gang", "0"), "--gang", "allowed: 1 or more"),
+        (("--gang", "0"), "--gang", "allowed: 1 to 100000"),
+        (("--on-unknown-end", "shrug"), "--on-unknown-end", "allowed: Retry, Hold, Fail"),
         (("--retry-on-exit", "300"), "--retry-on-exit", "allowed: 1 to 255"),
         (("--memory", "2Q"), "--memory", "512Mi, 2Gi"),
         (("--backoff", "1s"), "--backoff", "hint: add --retries N"),

@@ -11,10 +11,11 @@ from holdfast.dialects.native.job import name_from_command
 from holdfast.dialects.native.writing import write_job
 from holdfast.dialects.reading import Fields
 from holdfast.domain.job import Resources
-from holdfast.domain.policy.model import Action, JitterMode, MemoryGrowth, UnknownEnd
+from holdfast.domain.policy.model import Action, JitterMode, MemoryGrowth
+from holdfast.domain.terms.settings import Streams, UnknownEnd
 from holdfast.domain.units import parse_cpu, parse_memory
 from holdfast.domain.workloads.preparing import Preparation
-from holdfast.domain.workloads.spec import JobSpec, Streams
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
 from holdfast.errors import InvalidManifest, Problem
 from tests.reading import read_job, read_job_mapping, read_manifests

@@ -22,8 +22,8 @@ from holdfast.domain.policy.model import (
     Mutation,
     RetryPolicy,
     Rule,
-    UnknownEnd,
 )
+from holdfast.domain.terms.settings import UnknownEnd
 from holdfast.errors import InvalidManifest, Problem
 from tests.reading import read_manifests
 

@@ -9,10 +9,11 @@ from holdfast.domain.containers import ContainerRole, Mount, Port, Volume
 from holdfast.domain.job import Job, Resources
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.resources import ONE_POD
+from holdfast.domain.terms.settings import Streams
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 from holdfast.domain.workloads.kubejob.program import ContainerSpec, Program, Variable
 from holdfast.domain.workloads.preparing import Input, Preparation
-from holdfast.domain.workloads.spec import JobSpec, KubeJob, PodProgram, Streams
+from holdfast.domain.workloads.spec import JobSpec, KubeJob, PodProgram
 from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import Container, NodeInfo, RunOrder

@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.dialects.native.job import read_job_manifest
 from holdfast.domain.policy.patterns import Pattern
+from holdfast.domain.terms.settings import SETTINGS
 from holdfast.domain.workloads.dependencies import Condition, Dependency, DependencyKind, OnUnmet
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
@@ -158,3 +159,7 @@ def test_a_job_is_named_for_its_function(function: object, name: str) -> None:
 def test_only_variables_that_find_programs_are_passed_on() -> None:
     environ = {"PATH": "/bin", "CONDA_PREFIX": "/c", "AWS_SECRET": "x", "HOLDFAST_TOKEN": "x"}
     assert passed_on(environ) == {"PATH": "/bin", "CONDA_PREFIX": "/c"}
+
+
+def test_a_setting_that_has_a_flag_is_an_option_of_python_programs_too() -> None:
+    assert {setting.option for setting in SETTINGS if setting.help} <= Options.__annotations__.keys()

@@ -15,7 +15,8 @@ from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.explain import explain
-from holdfast.domain.policy.model import Action, RetryHistory, RetryPolicy, RetrySettings, Rule, UnknownEnd
+from holdfast.domain.policy.model import Action, RetryHistory, RetryPolicy, RetrySettings, Rule
+from holdfast.domain.terms.settings import UnknownEnd
 from holdfast.domain.workloads.gang.policies import unknown_end_policy
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.lifecycle import Interruption, RunStatus
 from holdfast.domain.placement.pressure import HARD_GRACE_S
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.spec import Streams
+from holdfast.domain.terms.settings import Streams
 from holdfast.ports.engine import Container, RunOrder, StopReason
 from holdfast.ports.exchange import DesiredRun
 

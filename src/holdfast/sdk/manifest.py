@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
+from holdfast.domain.terms.settings import SETTINGS
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.sdk.calls.context import NOT_RETRYABLE, RETRYABLE
 from holdfast.sdk.calls.naming import class_name
@@ -92,18 +93,12 @@ def manifest_of(command: Sequence[str] | str, options: Options) -> Manifest:
         **work,
         "queue": options.get("queue"),
         "group": options.get("group"),
-        "priority": options.get("priority"),
-        "gang": options.get("gang"),
+        **{setting.key: options.get(setting.option) for setting in SETTINGS},
         "env": {**passed_on(os.environ), **options.get("env", {})},
         "workingDir": options.get("working_dir") or str(Path.cwd()),
         "resources": _given(cpu=options.get("cpus"), memory=options.get("memory"), gpu=options.get("gpus")),
-        "deadline": options.get("deadline"),
-        "grace": options.get("grace"),
         "stall": dict(options.get("stall", {})),
         "signal": dict(options.get("signal", {})),
-        "checkpointedExitCode": options.get("checkpointed_exit_code"),
-        "onUnknownEnd": options.get("on_unknown_end"),
-        "logs": options.get("logs"),
         "notify": list(options.get("notify", ())),
         "dependsOn": [_awaited(dependency) for dependency in options.get("after", ())],
         "retryPolicies": list(options.get("policies", ())),

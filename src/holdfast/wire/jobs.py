@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
+from holdfast.domain.terms.settings import MOST_PRIORITY
 from holdfast.wire.base import Body, Response, Timestamp
 from holdfast.wire.decisions import DecisionView
 from holdfast.wire.problems import ProblemDetails, ProblemEntry
@@ -335,9 +336,6 @@ class RetryRequest(Reason):
 
     set: dict[str, Any] = Field(default_factory=dict)
     """What it asks for from now on, as a merge patch of its manifest in the short form."""
-
-
-MOST_PRIORITY = 1_000_000
 
 
 class NewPriority(Body):

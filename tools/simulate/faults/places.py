@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.domain.policy.model import UnknownEnd
 from holdfast.domain.record import evolve
+from holdfast.domain.terms.settings import UnknownEnd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,7 +8,8 @@ from holdfast.compiled.codec import load_spec
 from holdfast.domain.failure import EndedBy
 from holdfast.domain.policy.builtin import INFRASTRUCTURE, ON_UNKNOWN_END
 from holdfast.domain.policy.codes import DecisionCode
-from holdfast.domain.policy.model import Action, UnknownEnd
+from holdfast.domain.policy.model import Action
+from holdfast.domain.terms.settings import UnknownEnd
 from tools.simulate.invariants.untried import UntriedChecks
 from tools.simulate.promises import refuse
 

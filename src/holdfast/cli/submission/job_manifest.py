@@ -14,6 +14,7 @@ from holdfast.cli.manifests import API_VERSION, read_policy_specs
 from holdfast.cli.submission.array_flags import array_section, unused_name
 from holdfast.cli.submission.export import exported
 from holdfast.dialects.native.resources import parse_gpus
+from holdfast.domain.terms.settings import SETTINGS, Setting, Whole, Word
 from holdfast.domain.units import parse_amount, parse_cpu, parse_memory
 
 if TYPE_CHECKING:
@@ -50,13 +51,10 @@ def manifest_of(options: RunOptions, cli: Cli, flags: Flags) -> Manifest:
         "command": options.command,
         "queue": options.queue,
         "group": options.group,
-        "priority": flags.integer("--priority", options.priority, low=-1_000_000, high=1_000_000),
-        "gang": flags.integer("--gang", options.gang, low=1),
         "env": exported(options.export, cli, flags) | flags.pairs("--env", options.env, defaults=cli.environ),
         "workingDir": str(Path(cli.cwd(), options.workdir or "")),
         "resources": _resources(options, flags),
-        "deadline": _checked(flags, "--timeout", options.timeout),
-        "grace": _checked(flags, "--grace", options.grace),
+        **_settings(options, flags),
         "stall": _set(
             {
                 "noOutput": _checked(flags, "--stall-no-output", options.stall_no_output),
@@ -67,10 +65,6 @@ def manifest_of(options: RunOptions, cli: Cli, flags: Flags) -> Manifest:
         "dependsOn": options.after,
         "notify": [_notified(wish) for wish in options.notify],
         "signal": _warning(options, flags),
-        "checkpointedExitCode": flags.integer(
-            "--checkpointed-exit-code", options.checkpointed_exit_code, low=1, high=255
-        ),
-        "onUnknownEnd": None if options.on_unknown_end is None else options.on_unknown_end.capitalize(),
         "retryPolicies": [policy for policy in options.policy if policy not in files],
         "retry": _inline_policies(options, read_policy_specs(files, flags), flags),
         "array": array_section(options, flags, cli.stdin),
@@ -79,6 +73,19 @@ def manifest_of(options: RunOptions, cli: Cli, flags: Flags) -> Manifest:
         metadata["name"] = unused_name(options.command[0])
     flags.finish()
     return {"apiVersion": API_VERSION, "kind": "Job", "metadata": _set(metadata), "spec": _set(spec)}
+
+
+def _settings(options: RunOptions, flags: Flags) -> Manifest:
+    """Write the settings whose flags are given."""
+    texts = [(setting, getattr(options, setting.attribute, None)) for setting in SETTINGS]
+    return {setting.key: _setting(setting, text, flags) for setting, text in texts if text is not None}
+
+
+def _setting(setting: Setting, text: str, flags: Flags) -> str | int | None:
+    flag, values = setting.flag, setting.values
+    if isinstance(values, Whole):
+        return flags.integer(flag, text, low=values.low, high=values.high)
+    return flags.choice(flag, text, tuple(values.options)) if isinstance(values, Word) else _checked(flags, flag, text)
 
 
 def _is_file(policy: str) -> bool:

@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
 from holdfast.cli.options import AfterOption, ExportOption, SecretEnvOption  # noqa: TC001 - the options are looked up when they are read
+from holdfast.domain.terms.settings import SETTINGS
 
+T = TypeVar("T")
 Text = str | None
 
 
+def _with_settings(options: type[T]) -> type[T]:
+    """Add the flags of the plain settings, which are listed before ``--signal``."""
+    hints = options.__annotations__
+    names = [*hints]
+    later = {name: hints.pop(name) for name in names[names.index("signal") :]}
+    for setting in SETTINGS:
+        if setting.help:
+            option = typer.Option(setting.flag, metavar=setting.metavar, help=setting.help)
+            hints[setting.attribute] = Annotated[Text, option]
+            setattr(options, setting.attribute, None)
+    hints |= later
+    return options
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
+@_with_settings
 class RunOptions:
     """What ``run`` can be told."""
 
     command: Annotated[list[str], typer.Argument(metavar="CMD...", help="The program and its arguments, after --.")]
     name: Annotated[Text, typer.Option(help="The job's name; default the program's.")] = None
     queue: Annotated[Text, typer.Option(help="The queue to wait in.")] = None
-    priority: Annotated[Text, typer.Option(metavar="N", help="Jobs with a higher priority start first; default 0.")] = (
-        None
-    )
     retries: Annotated[Text, typer.Option(metavar="N", help="Retry after a failure, up to N times.")] = None
     policy: Annotated[
         list[str],
@@ -40,22 +54,12 @@ class RunOptions:
     backoff: Annotated[Text, typer.Option(metavar="DURATION", help="Delay before the first retry, such as 1s.")] = None
     max_backoff: Annotated[Text, typer.Option(metavar="DURATION", help="Longest delay between retries.")] = None
     multiplier: Annotated[Text, typer.Option(metavar="X", help="Factor by which each delay grows; default 2.")] = None
-    timeout: Annotated[Text, typer.Option(metavar="DURATION", help="Longest time one attempt may run.")] = None
-    grace: Annotated[Text, typer.Option(metavar="DURATION", help="Time between SIGTERM and SIGKILL; default 10s.")] = (
-        None
-    )
     signal: Annotated[
         Text,
         typer.Option(
             metavar="[NAME@]DURATION",
             help="Warn the program this long before its deadline, such as USR2@2m.",
         ),
-    ] = None
-    checkpointed_exit_code: Annotated[
-        Text, typer.Option(metavar="N", help="Exit code that means: saved, run me again; 85 with --signal.")
-    ] = None
-    on_unknown_end: Annotated[
-        Text, typer.Option(metavar="ACTION", help="Retry, hold or fail when nobody knows how it ended; default retry.")
     ] = None
     stall_no_output: Annotated[
         Text, typer.Option(metavar="DURATION", help="End an attempt that prints nothing for this long, such as 10m.")
@@ -101,7 +105,6 @@ class RunOptions:
     group: Annotated[
         Text, typer.Option("--group", metavar="GROUP", help="Put it into a group, such as sweeps/7, to find it again.")
     ] = None
-    gang: Annotated[Text, typer.Option(metavar="N", help="Ranks that start, fail and restart together.")] = None
     workdir: Annotated[
         Text, typer.Option(metavar="DIR", help="The program's working directory; default the current one.")
     ] = None

@@ -6,12 +6,12 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.native.job import LARGEST_GANG
 from holdfast.dialects.native.resources import LONGEST_TYPE, MOST_GPUS
 from holdfast.dialects.reading import Fields, shown
 from holdfast.domain.devices import ANY, GpuSelector
 from holdfast.domain.record import Struct, field
 from holdfast.domain.terms.resources import Resources
+from holdfast.domain.terms.settings import LARGEST_GANG
 from holdfast.errors import Problem
 
 if TYPE_CHECKING:

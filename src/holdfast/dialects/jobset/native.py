@@ -24,6 +24,7 @@ from holdfast.dialects.native.watching import read_watched
 from holdfast.dialects.reading import Fields
 from holdfast.domain.job import Resources
 from holdfast.domain.record import evolve
+from holdfast.domain.terms.settings import MOST_PRIORITY
 from holdfast.domain.workloads.jobset.model import DEFAULT_GROUP, GROUP, JobSetSpec, ReplicatedJob, StartupOrder
 from holdfast.domain.workloads.kubejob.model import (
     UNLIMITED,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from holdfast.dialects.jobset.wording import ManifestNotes
 
 MOST_JOBS = 1000
-MOST_PRIORITY = 1_000_000
 CONTAINER = "main"
 """The one container of a job in the short form."""
 

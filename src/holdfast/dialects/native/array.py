@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from holdfast.dialects.native.envelope import read_job_name
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
 from holdfast.dialects.scalars import write_number
-from holdfast.domain.policy.model import UnknownEnd
 from holdfast.domain.record import Struct, evolve
+from holdfast.domain.terms.settings import UnknownEnd
 from holdfast.domain.workloads.array.model import INDEX, LINE, MOST_TASKS, ArraySpec, Axis, Indexes, task_name
 from holdfast.errors import InvalidManifest
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.native.array import arrayed, read_array
 from holdfast.dialects.native.dependencies import read_dependencies
@@ -12,12 +12,13 @@ from holdfast.dialects.native.notify import read_notify
 from holdfast.dialects.native.policy import read_policy
 from holdfast.dialects.native.preparing import read_inputs, read_preparation
 from holdfast.dialects.native.resources import read_resources
-from holdfast.dialects.native.watching import read_checkpointed, read_stall, read_warning
+from holdfast.dialects.native.settings import read_settings
+from holdfast.dialects.native.watching import read_stall, read_warning
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
 from holdfast.domain.access.group import BELOW, LONGEST
-from holdfast.domain.policy.model import UnknownEnd
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.spec import DEFAULT_GRACE_S, DEFAULT_QUEUE, JobSpec, Streams
+from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
+from holdfast.domain.workloads.watching import CHECKPOINTED
 from holdfast.errors import Problem
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from holdfast.domain.policy.model import RetryPolicy
     from holdfast.domain.workloads.array.model import ArraySpec
 
-T = TypeVar("T")
-LARGEST_GANG = 100_000
-MOST_PRIORITY = 1_000_000
 MOST_ARGUMENTS = 10_000
 LONGEST_ARGUMENT = 131_071
 """Bytes; what Linux lets one argument or variable have."""
@@ -77,7 +75,6 @@ def _read_parts(metadata: Fields, spec: Fields) -> JobSpec | ArraySpec:
         labels=read_labels(metadata, "labels"),
         annotations=metadata.mapping("annotations", most=MOST_LABELS, longest=LONGEST_ANNOTATION),
         queue=spec.name("queue") or DEFAULT_QUEUE,
-        priority=spec.integer("priority", low=-MOST_PRIORITY, high=MOST_PRIORITY) or 0,
         group=read_group(spec),
         env=env,
         secrets=secrets,
@@ -98,19 +95,17 @@ def _read_parts(metadata: Fields, spec: Fields) -> JobSpec | ArraySpec:
 
 def _read_rare(spec: Fields, *, gpus: bool) -> dict[str, Any]:
     """Read what few jobs have, as of thousands that come together each field takes its time even where it is not."""
-    deadline_s, total_s = _read_limit(spec, "deadline"), _read_limit(spec, "totalDeadline")
-    warning = read_warning(spec, {"deadline": deadline_s, "totalDeadline": total_s})
+    settings = read_settings(spec)
+    deadlines_s = {"deadline": settings.get("deadline_s"), "totalDeadline": settings.get("total_deadline_s")}
+    warning = read_warning(spec, deadlines_s)
+    if warning is not None:
+        settings.setdefault("checkpointed_exit_code", CHECKPOINTED)
     return {
-        "gang": _or(spec.integer("gang", low=1, high=LARGEST_GANG), 1),
+        **settings,
         "ports": read_ports(spec),
-        "deadline_s": deadline_s,
-        "total_deadline_s": total_s,
-        "scheduling_timeout_s": _read_limit(spec, "schedulingTimeout"),
-        "grace_s": _or(spec.duration("grace"), DEFAULT_GRACE_S),
         "node_selector": read_labels(spec, "nodeSelector"),
         "retry_policies": read_policy_names(spec),
         "inline_policies": _read_inline(spec),
-        "logs": spec.choice("logs", Streams) or Streams.TOGETHER,
         "stall": read_stall(spec, gpus=gpus),
         "after": read_dependencies(spec, is_array=spec.has("array")),
         "notify": read_notify(spec),
@@ -119,8 +114,6 @@ def _read_rare(spec: Fields, *, gpus: bool) -> dict[str, Any]:
         "keeps_work": _read_keeping(spec),
         "identity": BELOW if spec.flag("identity") else "",
         "warning": warning,
-        "checkpointed_exit_code": read_checkpointed(spec, warning),
-        "on_unknown_end": spec.choice("onUnknownEnd", UnknownEnd),
     }
 
 
@@ -139,17 +132,6 @@ def _below(spec: Fields, job: JobSpec) -> str:
         message = f"gives a group of {len(below)} characters to what it submits; at most {LONGEST} are allowed"
         spec.problem("identity", message, hint="use a shorter group")
     return below
-
-
-def _or(value: T | None, default: T) -> T:
-    return default if value is None else value
-
-
-def _read_limit(spec: Fields, name: str) -> float | None:
-    value = spec.duration(name)
-    if value == 0:
-        spec.problem(name, "must be more than 0", hint="leave it out for no limit")
-    return value
 
 
 def name_from_command(command: tuple[str, ...]) -> str:

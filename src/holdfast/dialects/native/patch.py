@@ -10,6 +10,7 @@ from holdfast.dialects.native.job import read_job_manifest
 from holdfast.dialects.native.writing import write_job
 from holdfast.domain.record import evolve
 from holdfast.domain.suggestion import closest
+from holdfast.domain.terms.settings import SETTINGS
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidManifest, Problem
 
@@ -19,15 +20,11 @@ _ATTRIBUTES = {
     "env": ("env", "secrets"),
     "workingDir": ("working_dir",),
     "resources": ("resources", "gpus"),
-    "deadline": ("deadline_s",),
-    "totalDeadline": ("total_deadline_s",),
-    "schedulingTimeout": ("scheduling_timeout_s",),
-    "grace": ("grace_s",),
     "nodeSelector": ("node_selector",),
     "retryPolicies": ("retry_policies",),
     "retry": ("inline_policies",),
-    "onUnknownEnd": ("on_unknown_end",),
     FIELD: ("after",),
+    **{setting.key: (setting.attribute,) for setting in SETTINGS if setting.changeable},
 }
 CHANGEABLE = tuple(_ATTRIBUTES)
 """What can be changed once a job has been submitted: nothing that decides whose it is, or when its turn is."""

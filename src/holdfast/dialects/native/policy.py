@@ -29,9 +29,9 @@ from holdfast.domain.policy.model import (
     Mutation,
     RetryPolicy,
     Rule,
-    UnknownEnd,
 )
 from holdfast.domain.record import Struct
+from holdfast.domain.terms.settings import UnknownEnd
 from holdfast.domain.units import parse_memory
 from holdfast.errors import Problem
 

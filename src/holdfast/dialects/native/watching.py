@@ -8,7 +8,7 @@ from holdfast.dialects.reading import Fields, shown
 from holdfast.domain.record import evolve
 from holdfast.domain.suggestion import closest
 from holdfast.domain.units import format_duration
-from holdfast.domain.workloads.watching import CHECKPOINTED, DEFAULT_SIGNAL, EarlyWarning, StallLimits
+from holdfast.domain.workloads.watching import DEFAULT_SIGNAL, EarlyWarning, StallLimits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +21,6 @@ SHORTEST_STALL_S = 1.0
 SIGNALS = ("TERM", "USR1", "USR2", "HUP", "INT", "QUIT", "XCPU", "URG", "WINCH", "PWR")
 """Those that may be a warning."""
 _CANNOT_BE_HEEDED = frozenset({"KILL", "STOP"})
-_LARGEST_CODE = 255
 _LIMITS = {"noOutput": "no_output_s", "noProgress": "no_progress_s", "idleDevice": "idle_device_s"}
 
 
@@ -123,12 +122,6 @@ def annotated(metadata: Fields, deadlines_s: Mapping[str, float | None]) -> Watc
     at = metadata.at("annotations.holdfast.dev/")
     metadata.problems += [evolve(problem, path=f"{at}{problem.path}") for problem in problems]
     return watched
-
-
-def read_checkpointed(spec: Fields, warning: EarlyWarning | None) -> int | None:
-    """Read ``checkpointedExitCode``; a job that asks for a warning has one anyway."""
-    code = spec.integer("checkpointedExitCode", low=1, high=_LARGEST_CODE)
-    return CHECKPOINTED if code is None and warning is not None else code
 
 
 def write_watching(spec: JobSpec) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from holdfast.dialects.native.matchers import write_exit_codes, write_signal
 from holdfast.dialects.native.policy import UNCAPPED
 from holdfast.dialects.native.preparing import write_preparing
 from holdfast.dialects.native.resources import write_resources
+from holdfast.dialects.native.settings import write_settings
 from holdfast.dialects.native.watching import write_watching
 from holdfast.domain.policy.model import AntiAffinity, Backoff, RetryPolicy, Rule
-from holdfast.domain.workloads.spec import DEFAULT_GRACE_S, Streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,20 +98,12 @@ def _write_growth(growth: MemoryGrowth) -> dict[str, Any]:
 
 
 _ONE_TO_ONE: tuple[tuple[str, str, Any], ...] = (
-    ("priority", "priority", 0),
     ("group", "group", ""),
     ("labels", "labels", {}),
     ("annotations", "annotations", {}),
     ("env", "env", {}),
     ("workingDir", "working_dir", None),
-    ("gang", "gang", 1),
-    ("deadline", "deadline_s", None),
-    ("totalDeadline", "total_deadline_s", None),
-    ("schedulingTimeout", "scheduling_timeout_s", None),
-    ("grace", "grace_s", DEFAULT_GRACE_S),
     ("nodeSelector", "node_selector", {}),
-    ("checkpointedExitCode", "checkpointed_exit_code", None),
-    ("onUnknownEnd", "on_unknown_end", None),
 )
 
 
@@ -122,6 +114,7 @@ def write_job(spec: JobSpec) -> dict[str, Any]:
         "queue": spec.queue,
         "command": list(spec.command),
         "resources": write_resources(spec.resources, spec.gpus),
+        **write_settings(spec),
     }
     for field, attribute, default in _ONE_TO_ONE:
         value = getattr(spec, attribute)
@@ -135,8 +128,6 @@ def write_job(spec: JobSpec) -> dict[str, Any]:
         written["retryPolicies"] = list(spec.retry_policies)
     if spec.inline_policies:
         written["retry"] = [{"name": policy.name, **write_policy(policy)} for policy in spec.inline_policies]
-    if spec.logs is not Streams.TOGETHER:
-        written["logs"] = spec.logs.value
     if spec.after:
         written[FIELD] = write_dependencies(spec.after)
     written |= write_watching(spec) | write_preparing(spec)

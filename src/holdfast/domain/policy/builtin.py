@@ -14,9 +14,9 @@ from holdfast.domain.policy.model import (
     JitterMode,
     RetryPolicy,
     Rule,
-    UnknownEnd,
 )
 from holdfast.domain.record import evolve
+from holdfast.domain.terms.settings import UnknownEnd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

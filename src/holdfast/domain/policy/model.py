@@ -11,6 +11,7 @@ from enum import StrEnum
 from holdfast.domain.lifecycle.engine import HandlerLimits  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.policy.codes import DecisionCode  # noqa: TC001 - as above
 from holdfast.domain.record import Struct, field
+from holdfast.domain.terms.settings import UnknownEnd  # noqa: TC001 - as above
 
 
 class Action(StrEnum):
@@ -24,17 +25,6 @@ class Action(StrEnum):
     """A new attempt that counts against no limit."""
     HOLD = "Hold"
     """Wait for a user."""
-
-
-class UnknownEnd(StrEnum):
-    """What happens to a job when nobody knows how its run ended, and no rule says: ``onUnknownEnd``."""
-
-    RETRY = "Retry"
-    """As any run that was lost with its place: a new attempt, on the infrastructure budget."""
-    HOLD = "Hold"
-    """Wait for a user, who can find out what the program has done."""
-    FAIL = "Fail"
-    """Give up."""
 
 
 class SetAction(StrEnum):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any
 
 from holdfast.domain.devices import ANY, GpuSelector
 from holdfast.domain.job import Resources
 from holdfast.domain.notifier import Notify
-from holdfast.domain.policy.model import BuiltIn, RetryPolicy, UnknownEnd
+from holdfast.domain.policy.model import BuiltIn, RetryPolicy
 from holdfast.domain.record import Struct, field
+from holdfast.domain.terms.settings import Streams, UnknownEnd
 from holdfast.domain.terms.workload_kinds import GANG, KUBEJOB
 from holdfast.domain.workloads.dependencies import Dependency
 from holdfast.domain.workloads.family import ChildrenEnd
@@ -21,15 +21,6 @@ from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
 
 DEFAULT_QUEUE = "default"
 DEFAULT_GRACE_S = 10.0
-
-
-class Streams(StrEnum):
-    """How what a program writes to its two output streams is kept."""
-
-    TOGETHER = "together"
-    """In one log, as it came."""
-    SEPARATE = "separate"
-    """In a log for each; how they followed each other is not known then."""
 
 
 class KubeJob(Struct, frozen=True):
