@@ -99,7 +99,7 @@ name: prep
 command: [sh, -c, 'until test -e {gate}; do sleep 0.02; done; echo prepared >> {out}']
 """
 PROBLEMS = (
-    "dependsOn[0] (line 4): waits for itself by way of others: a -> c -> b -> a",
+    "dependsOn[0] (line 4): waits for itself through others: a -> c -> b -> a",
     "dependsOn[0] (line 8): 'okay' is not a condition; allowed: ok, failed, ended, started, index; hint: did you mean",
     "dependsOn[1] (line 8): 'nope' is not a kind of work; allowed: job, array, jobset",
     "dependsOn[0].condition (line 12): 'whenever' is not one of its values; allowed: ok, failed, ended, started",

@@ -369,7 +369,7 @@ def test_a_queue_that_limits_what_nobody_has_is_taken_with_a_warning_at_its_line
             ("update", "queue", "limited", "--weight", "3"),
         )
     ]
-    what = "nobody has any licence/matlab; "
+    what = "no node has any licence/matlab; "
     assert [(one.code, one.err.count(what)) for one in said] == [(0, 1)] * len(said)
     assert said[1].err.startswith(f"warning: queue.yaml: spec.maxRunning.licence/matlab (line 5): {what}")
     assert said[3].err.startswith(f"warning: spec.maxRunning.licence/matlab: {what}")

@@ -36,7 +36,7 @@ def test_a_secret_opens_to_its_owner_and_to_its_queue_alone(served: Shell, perso
         hers = ann.keep_secret("of ann")
         echo: dict[str, Any] = {"shell": "echo $KEY", "env": {"KEY": {"secret": hers}}, "resources": {"cpu": 0.1}}
         for thief in ({"name": "job", **echo}, {"name": "gang", "gang": 2, **echo}):
-            with pytest.raises(Forbidden, match="names secrets that are not for it"):
+            with pytest.raises(Forbidden, match="names secrets that it may not use"):
                 bob.submit(thief)
         with pytest.raises(Forbidden):
             bob.submit_array({"name": "sweep", "array": {"indices": "0-1"}, **echo})

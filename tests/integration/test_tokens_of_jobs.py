@@ -108,7 +108,7 @@ def test_whoever_shows_a_token_that_is_for_less_submits_nothing_that_has_one_for
     scopes = ["submit,watch,logs@job", "cancel@job:group=a/"]
     less = runs.lab.client(runs.lab.made("less", user="ann", scopes=scopes).token)
     assert less.submit({**JOB, "name": "b", "group": "a", "identity": True}).group == "a"
-    with pytest.raises(Forbidden, match="may not submit what has a token of its own with this token") as caught:
+    with pytest.raises(Forbidden, match="may not submit a job with an identity by this token") as caught:
         less.submit({**JOB, "name": "c", "identity": True})
     assert "submit,watch,logs,cancel@job:group=c/" in (caught.value.hint or "")
 

@@ -188,7 +188,7 @@ def test_names_of_one_submission_may_come_in_any_order_and_not_in_a_circle(lab: 
         lab.submitter.submit_many([WrittenJob(one) for one in ring])
     (problem,) = caught.value.problems
     assert problem.path == f"items[0].{AT}"
-    assert problem.message == "waits for itself by way of others: one -> two -> one"
+    assert problem.message == "waits for itself through others: one -> two -> one"
 
 
 def test_applying_the_same_again_leaves_what_waits_alone(lab: WaitingLab) -> None:

@@ -291,12 +291,12 @@ def test_what_is_checked_together_may_wait_for_each_other_but_not_in_a_circle(la
     with pytest.raises(InvalidManifest) as caught:
         rehearsal.check(BY, chain, verb=Verb.CREATE)
     (problem,) = caught.value.problems
-    assert problem.message == "waits for itself by way of others: report -> eval -> train -> prep -> report"
+    assert problem.message == "waits for itself through others: report -> eval -> train -> prep -> report"
     ring = [document("two", name="one"), document("one", name="two")]
     with pytest.raises(InvalidManifest) as caught:
         rehearsal.check(BY, ring, verb=Verb.CREATE)
     (problem,) = caught.value.problems
-    assert (problem.path, problem.message) == (f"items[0].{AT}", "waits for itself by way of others: one -> two -> one")
+    assert (problem.path, problem.message) == (f"items[0].{AT}", "waits for itself through others: one -> two -> one")
 
 
 def test_sets_that_are_checked_together_have_no_job_of_one_name(lab: WaitingSets) -> None:

@@ -133,9 +133,9 @@ def test_circles_are_refused_with_the_way_around(submitter: Submitter) -> None:
         array("y", Dependency("x", by_index=True)),
     ]
     assert refused(submitter, *items) == [
-        ("items[0].spec.dependsOn[0]", "waits for itself by way of others: a -> b -> c -> a", ()),
+        ("items[0].spec.dependsOn[0]", "waits for itself through others: a -> b -> c -> a", ()),
         ("items[4].spec.dependsOn[0]", "job 'me' cannot wait for itself", ()),
-        ("items[5].spec.dependsOn[0]", "waits for itself by way of others: x -> y -> x", ()),
+        ("items[5].spec.dependsOn[0]", "waits for itself through others: x -> y -> x", ()),
     ]
 
 
@@ -146,13 +146,13 @@ def test_two_circles_through_one_job_are_both_told(submitter: Submitter) -> None
         job("c", Dependency("a")),
     ]
     told = sorted(message for _, message, _ in refused(submitter, *items))
-    assert told == [f"waits for itself by way of others: a -> {other} -> a" for other in "bc"]
+    assert told == [f"waits for itself through others: a -> {other} -> a" for other in "bc"]
 
 
 def test_a_name_that_means_several_things_is_refused_unless_its_kind_is_said(submitter: Submitter) -> None:
     one, other = job("same"), array("same")
     told = refused(submitter, one, other, job("then", Dependency("same")))
-    assert [message for _, message, _ in told] == ["2 things that are submitted together are called 'same'"]
+    assert [message for _, message, _ in told] == ["2 items of this submission are named 'same'"]
     assert told[0][2] == ("job/same", "array/same")
     named = Dependency("same", target=DependencyKind.ARRAY)
     [*_, then] = submitter.submit_many([one, other, job("then", named)])
@@ -161,7 +161,7 @@ def test_a_name_that_means_several_things_is_refused_unless_its_kind_is_said(sub
     with pytest.raises(InvalidManifest) as raised:
         submitter.submit(job("last", Dependency("team")))
     [problem] = raised.value.problems
-    assert (problem.message, problem.allowed) == ("more than one thing is called 'team'", ("job/team", "jobset/team"))
+    assert (problem.message, problem.allowed) == ("more than one workload is named 'team'", ("job/team", "jobset/team"))
     assert submitter.submit(job("last", Dependency("team", target=DependencyKind.JOB_SET))).reason == waits_for(
         [Dependency("team", target=DependencyKind.JOB_SET)]
     )
@@ -178,15 +178,15 @@ def test_a_name_that_means_several_things_is_refused_unless_its_kind_is_said(sub
         ),
         (
             job("x", Dependency("all", Condition.STARTED)),
-            "only a job can be waited for to start, not array 'all'",
+            "only a job's start can be waited for, not that of array 'all'",
             ("ok", "failed", "ended"),
         ),
         (
             job("x", Dependency("team", Condition.STARTED)),
-            "only a job can be waited for to start, not job set 'team'",
+            "only a job's start can be waited for, not that of job set 'team'",
             ("ok", "failed", "ended"),
         ),
-        (array("x", Dependency("team", by_index=True)), "job set 'team' has no tasks to wait for one by one", ()),
+        (array("x", Dependency("team", by_index=True)), "job set 'team' has no tasks to wait for by index", ()),
         (array("x", Dependency("all", by_index=True), total=9), "array 'all' has no task 4 to wait for", ()),
     ],
 )

@@ -128,7 +128,7 @@ def test_a_job_that_names_anothers_secret_is_refused_whatever_it_is(files: Secre
     array = WrittenJob(spec, array=ArraySpec(spec, (Indexes(0, 3),)))
     bob, ann = submitter(files, store, "bob"), submitter(files, store, "ann")
     for attempt in (spec, evolve(spec, gang=2)):
-        with pytest.raises(Forbidden, match="names secrets that are not for it") as caught:
+        with pytest.raises(Forbidden, match="names secrets that it may not use") as caught:
             bob.submit(attempt)
         [problem] = caught.value.problems
         assert (problem.path, problem.message) == (

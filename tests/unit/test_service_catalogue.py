@@ -84,7 +84,7 @@ def test_a_limit_on_what_nobody_has_is_dubious_with_the_names_that_were_possible
     queue = queues.put(BY, Queue("few", max_running=Ceiling(named=limits)))
     assert queues.get(BY, "few") == queue, "somebody may have it later"
     slip, strange = Queues(store, lambda: here).warnings(BY, queue)
-    assert (slip.path, slip.message) == ("spec.maxRunning.licence/matlb", "nobody has any licence/matlb")
+    assert (slip.path, slip.message) == ("spec.maxRunning.licence/matlb", "no node has any licence/matlb")
     assert (slip.allowed, slip.hint) == (("licence/matlab", "token/s3"), "did you mean licence/matlab?")
     assert (strange.path, strange.hint) == ("spec.maxRunning.tpu", OFFERED)
 

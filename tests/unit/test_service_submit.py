@@ -210,7 +210,7 @@ def test_what_each_user_may_use_of_a_queue_keeps_a_job_out_that_is_more(
         submitter.submit(_spec(queue="each", gang=3, resources=Resources(500, 1 << 30)))
     assert [str(one) for one in caught.value.problems] == [
         f"spec.resources.{name}: 3 x {each} is more than the {most} that each user in queue 'each' may use at once;"
-        " hint: ask for less, or for another queue"
+        " hint: request less, or use another queue"
         for name, each, most in (("cpu", "0.5", "1"), ("memory", "1Gi", "1Gi"))
     ]
 

@@ -1,1 +1,1 @@
-"""What is looked at before something is accepted: limits, and what is named."""
+"""Checks before work is accepted: limits, names, dependencies, secrets and files."""

@@ -1,4 +1,4 @@
-"""Checks archives that are sent along with jobs: nothing of one is written before all of it is known to be fit."""
+"""Checks archives that are sent with jobs. Nothing of an archive is written before all of it is known to be valid."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     _Folder: TypeAlias = dict[str, "_Folder | None"]
-    """What is in a folder, by its name; ``None`` is a file."""
+    """The entries of a folder by name; ``None`` is a file."""
 
 MOST_ENTRIES = 20_000
-"""Also of the files and folders that it becomes: an entry may need folders that have none."""
+"""Also of the files and folders it unpacks to: an entry may need folders that have no entry of their own."""
 LARGEST_UNPACKED = 1 << 30
-"""Bytes of all that an archive has."""
+"""Bytes of all entries together."""
 MOST_RATIO, FREELY_UNPACKED = 200, 64 << 20
-"""By how much an archive may grow, once it has more than so many bytes."""
+"""How many times its size an archive may unpack to, beyond so many bytes."""
 _ENTRY = b"PK\x01\x02"
-"""What the list of an archive has once for each entry, and an archive within it for each of its own."""
+"""The mark of an entry in an archive's directory; an archive within the archive has one for each of its own."""
 _MOST_WITHIN = 5
 _MOST_TOLD = 20
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
@@ -32,19 +32,19 @@ _UNIX = 3
 
 
 def archive_problems(data: bytes, path: str) -> list[Problem]:
-    """Say all that keeps a zip archive from being unpacked into a directory of its own.
+    """Report everything that keeps a zip archive from being unpacked into a directory of its own.
 
     Args:
         data: The archive.
-        path: The field that it came in.
+        path: The field that holds it.
     """
     count = data.count(_ENTRY)
-    if count > _MOST_WITHIN * MOST_ENTRIES:  # before the list is read, which takes memory for each
+    if count > _MOST_WITHIN * MOST_ENTRIES:  # reading the directory takes memory for each
         return [Problem(path, f"has some {count} entries; at most {MOST_ENTRIES} are allowed")]
     try:
         entries = _listed(data)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, OSError) as error:
-        return [Problem(path, f"is no zip archive that can be read: {error}")]
+        return [Problem(path, f"is not a readable zip archive: {error}")]
     if len(entries) > MOST_ENTRIES:
         return [Problem(path, f"has {len(entries)} entries; at most {MOST_ENTRIES} are allowed")]
     size = sum(entry.file_size for entry in entries)
@@ -52,7 +52,7 @@ def archive_problems(data: bytes, path: str) -> list[Problem]:
     if size > LARGEST_UNPACKED:
         problems.append(Problem(path, f"has {size} bytes unpacked; at most {LARGEST_UNPACKED} are allowed"))
     elif size > max(FREELY_UNPACKED, MOST_RATIO * len(data)):
-        text = f"has {size} bytes unpacked, more than {MOST_RATIO} times its own {len(data)}; none needs that"
+        text = f"has {size} bytes unpacked, more than {MOST_RATIO} times its own {len(data)}"
         problems.append(Problem(path, text, hint=f"up to {FREELY_UNPACKED} bytes may"))
     tree = _Tree()
     for entry in entries:
@@ -67,7 +67,7 @@ def archive_problems(data: bytes, path: str) -> list[Problem]:
 
 
 def _listed(data: bytes) -> list[zipfile.ZipInfo]:
-    """List the entries of an archive, and make sure that each begins where the list says."""
+    """List the entries of an archive, and make sure that each begins where the directory says."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         entries = archive.infolist()
         for entry in entries[:MOST_ENTRIES]:
@@ -82,14 +82,14 @@ def _refusal(entry: zipfile.ZipInfo) -> str:
     if kind not in {0, stat.S_IFREG, stat.S_IFDIR} or (kind and (kind == stat.S_IFDIR) != name.endswith("/")):
         return "is a link or a special file; only files and folders are allowed"
     if entry.flag_bits & _ENCRYPTED or entry.compress_type not in _METHODS:
-        return "is encrypted, or packed in another way than stored or deflated"
+        return "is encrypted or compressed; entries must be stored or deflated"
     if "\\" in name:
-        return "is no path below the work directory: it has a backslash"
+        return "is not a path below the work directory: it has a backslash"
     return path_problem(name.removesuffix("/"))
 
 
 class _Tree:
-    """What an archive becomes, each folder once: the paths of all folders together may be far longer than it is."""
+    """The tree that an archive unpacks to. Holds each folder once, as all paths together may be far longer than it."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -97,13 +97,13 @@ class _Tree:
         self._top: _Folder = {}
 
     def clash(self, name: str) -> str:
-        """Add what an entry becomes; returns why not where its place is taken."""
+        """Add an entry's file or folder; returns the problem if its place is taken."""
         *above, last = name.removesuffix("/").split("/")
         folder: _Folder | None = self._top
         for part in [*above, last] if name.endswith("/") else above:
             folder = self._folder(folder, part)
         if folder is None or (not name.endswith("/") and last in folder):
-            return "is there twice, or is both a file and a folder"
+            return "occurs twice, or is both a file and a folder"
         if not name.endswith("/"):
             folder[last] = None
             self.size += 1

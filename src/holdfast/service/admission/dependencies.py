@@ -1,6 +1,6 @@
-"""Finds what jobs and job sets name that they wait for: among what is submitted with them, and among what is stored.
+"""Resolves the dependencies of jobs, arrays and job sets, within their submission and among stored work.
 
-What has ended by then counts as it ended, and stays so; nothing that is found later can change it.
+A dependency that has ended by then counts with its outcome at that time; nothing later changes it.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 _LONGEST_REASON = 200
 _MOST_PENDING = 10_000
-_NOT_STARTED = "only a job can be waited for to start"
+_NOT_STARTED = "only a job's start can be waited for"
 _ANY = " or ".join(", ".join(kind.noun for kind in KINDS.values()).rsplit(", ", 1))
-_LIST = "list what there is with: holdfast get jobs"
+_LIST = "list jobs with: holdfast get jobs"
 
 
 class SubmissionItem(NamedTuple):
@@ -53,13 +53,13 @@ class SubmissionItem(NamedTuple):
 
     spec: JobSpec | JobSetSpec
     array: ArraySpec | None = None
-    """Of an array, what else it is."""
+    """The array, if it is one."""
     kind: str = ""
-    """Its kind, if it is of a further one, of which only the name is known."""
+    """The name of its kind, if that is an added one."""
 
     @property
     def target(self) -> str:
-        """What it is, for what waits for it."""
+        """Its kind, as dependencies name it."""
         if self.kind:
             return self.kind
         if isinstance(self.spec, JobSetSpec):
@@ -68,7 +68,7 @@ class SubmissionItem(NamedTuple):
 
 
 class DependencyTarget(NamedTuple):
-    """Something that is waited for."""
+    """The work that a dependency names."""
 
     target: str
     id: str
@@ -76,18 +76,18 @@ class DependencyTarget(NamedTuple):
     standing: AwaitedState
     array: ArraySpec | None = None
     place: int | None = None
-    """In the submission, if it is part of that."""
+    """Its index in the submission, if it is part of it."""
 
 
 class Resolved(Struct, frozen=True):
-    """What a job waits for, found."""
+    """The resolved dependencies of a job."""
 
     after: tuple[Dependency, ...]
     met: tuple[int, ...] = ()
-    """Places of what has happened already."""
+    """Indexes of those that hold already."""
 
     def applied(self, job: Job) -> Job:
-        """Have a job that was just submitted wait for what has not happened yet."""
+        """Make a new job wait for those that do not hold yet."""
         if not self.after:
             return job
         if len(self.met) == len(self.after):
@@ -99,7 +99,7 @@ NOTHING = Resolved(())
 
 
 def about_to_be_retried(store: Store) -> frozenset[str]:
-    """Return the jobs that have not ended after all: somebody asked to retry them, and nobody has acted on it yet."""
+    """Return the ended jobs whose retry was requested and is still to be carried out."""
     last = {
         key: request.kind
         for request in store.requests(limit=_MOST_PENDING)
@@ -110,7 +110,7 @@ def about_to_be_retried(store: Store) -> frozenset[str]:
 
 
 class DependencyResolver:
-    """Finds what the jobs, arrays and job sets of one submission wait for."""
+    """Resolves the dependencies of the jobs, arrays and job sets of one submission."""
 
     def __init__(
         self,
@@ -119,18 +119,18 @@ class DependencyResolver:
         finder: Finder | None = None,
         catalogue: Catalogue | None = None,
     ) -> None:
-        """Remember what is submitted together.
+        """Prepare to resolve.
 
         Args:
-            store: Where everything else is.
-            items: What is submitted; ``None`` where that could not even be read.
-            finder: Finds that, as far as who submits may know of it; by default all.
-            catalogue: What operators have written; by default it is read.
+            store: Has all other work.
+            items: The submission; ``None`` for an item that could not be read.
+            finder: Finds the work that the submitter may see; by default all work.
+            catalogue: The current catalogue; by default it is read.
         """
         self._finder, self._store = finder or Everything(store), store
         self._items = items
         self.catalogue = store.catalogue() if catalogue is None else catalogue
-        """As it was when this began."""
+        """As of the start."""
         self._waits = any(item is not None and item.spec.after for item in items)
         self._owners = {
             kind: stored.record for kind, stored in stored_kinds().items() if issubclass(stored.record, Owner)
@@ -143,7 +143,7 @@ class DependencyResolver:
                     self._named.setdefault(item.spec.name, []).append(place)
 
     def problems(self) -> dict[int, list[Problem]]:
-        """Say what is wrong with what is waited for, by the place of the item; paths are those of ``spec``."""
+        """Return the problems of dependencies by the index of the item; paths begin with ``spec``."""
         by_place: dict[int, list[Problem]] = {}
         edges: dict[int, dict[int, int]] = {}
         if not self._waits:
@@ -163,7 +163,7 @@ class DependencyResolver:
         return by_place
 
     def with_what_waits(self, errors: Mapping[int, HoldfastError], count: int) -> Mapping[int, HoldfastError]:
-        """Refuse of so many items also what waits for something that is refused, and what waits for that."""
+        """Add errors for the items that wait, directly or through others, for one that is refused."""
         refused, before = dict(errors), -1
         while before != len(refused):
             before = len(refused)
@@ -175,7 +175,7 @@ class DependencyResolver:
         return refused
 
     def depends_on(self, place: int, refused: Collection[int]) -> str | None:
-        """Name one that an item waits for and that is refused, if there is one."""
+        """Return the name of a refused item that an item waits for, if any."""
         item = self._items[place]
         for dependency in item.spec.after if item is not None else ():
             seen = self._find(place, dependency)
@@ -184,7 +184,7 @@ class DependencyResolver:
         return None
 
     def resolved(self, place: int, ids: Mapping[int, str]) -> Resolved:
-        """Return what an item without problems waits for; ``ids`` are those that the others get, by their places."""
+        """Resolve the dependencies of an item without problems; ``ids`` are those of the other items, by index."""
         item, after, met = self._items[place], [], []
         for at, dependency in enumerate(item.spec.after if item is not None else ()):
             seen = self._find(place, dependency)
@@ -211,11 +211,11 @@ class DependencyResolver:
     # one by one
 
     def _find(self, place: int, dependency: Dependency) -> DependencyTarget | Problem:
-        """Find what is named, first in the submission, then in the store."""
+        """Find the work that a dependency names, first in the submission, then in the store."""
         own = self._items[place]
         if own is not None and dependency.name == own.spec.name and dependency.target in {None, own.target}:
             message = f"{info_of(own.target).noun} {own.spec.name!r} cannot wait for itself"
-            return Problem("", message, hint="an earlier one of that name is meant by its id")
+            return Problem("", message, hint="refer to an earlier one of that name by its id")
         key = (dependency.target, dependency.name)
         if key not in self._resolved:
             self._resolved[key] = self._in_submission(dependency) or self._stored(place, dependency)
@@ -228,7 +228,7 @@ class DependencyResolver:
             if item is not None and dependency.target in {None, item.target}:
                 places.append((place, item))
         if len(places) > 1:
-            message = f"{len(places)} things that are submitted together are called {dependency.name!r}"
+            message = f"{len(places)} items of this submission are named {dependency.name!r}"
             kinds = dict.fromkeys(f"{item.target}/{dependency.name}" for _, item in places)
             return Problem("", message, tuple(kinds) if len(kinds) == len(places) else (), "give each its own name")
         for place, item in places:
@@ -257,7 +257,9 @@ class DependencyResolver:
             return candidates[0]
         if candidates:
             allowed = tuple(f"{candidate.target}/{dependency.name}" for candidate in candidates)
-            return Problem("", f"more than one thing is called {dependency.name!r}", allowed, "say of which kind it is")
+            return Problem(
+                "", f"more than one workload is named {dependency.name!r}", allowed, "say which kind you mean"
+            )
         return self._unknown(place, dependency, error_found)
 
     def _owner(self, kind: type[Owner], reference: str) -> Owner | None:
@@ -278,7 +280,7 @@ class DependencyResolver:
         return Problem("", message, tuple(names)[:MOST_LISTED], closest(dependency.name, names) or _LIST)
 
     def _wrong(self, place: int, dependency: Dependency, seen: DependencyTarget) -> Problem | None:
-        """Check that what was found can be waited for in this way."""
+        """Check that the target can be waited for in this way."""
         item = self._items[place]
         if not dependency.by_index or item is None or item.array is None:
             if dependency.condition is Condition.STARTED and seen.target != DependencyKind.JOB:
@@ -288,7 +290,7 @@ class DependencyResolver:
         if seen.array is None:
             hint = "leave out index to wait for all of it"
             return Problem(
-                "", f"{info_of(seen.target).noun} {seen.name!r} has no tasks to wait for one by one", hint=hint
+                "", f"{info_of(seen.target).noun} {seen.name!r} has no tasks to wait for by index", hint=hint
             )
         theirs = set(seen.array.every_index())
         missing = next((index for index in item.array.every_index() if index not in theirs), None)
@@ -298,7 +300,7 @@ class DependencyResolver:
         return Problem("", f"array {seen.name!r} has no task {missing} to wait for", hint=hint)
 
     def _cycles(self, edges: Mapping[int, Mapping[int, int]]) -> list[tuple[int, Problem]]:
-        """Report each way around in a circle, at the first item that is part of it."""
+        """Report each cycle, at its first item."""
         cycles: list[tuple[int, Problem]] = []
         left = {place: set(others) for place, others in edges.items()}
         while len(cycles) < MOST_LISTED:
@@ -311,7 +313,7 @@ class DependencyResolver:
             ring = [*ring[first:], *ring[:first]]
             names = [item.spec.name for place in ring if (item := self._items[place]) is not None]
             path = f"spec.dependsOn[{edges[ring[0]][ring[1]]}]"
-            message = f"waits for itself by way of others: {' -> '.join([*names, names[0]])}"
-            cycles.append((ring[0], Problem(path, message, hint="take one of these dependencies out")))
+            message = f"waits for itself through others: {' -> '.join([*names, names[0]])}"
+            cycles.append((ring[0], Problem(path, message, hint="remove one of these dependencies")))
             left[ring[0]].discard(ring[1])
         return cycles

@@ -1,4 +1,4 @@
-"""Finds what somebody names, among what they may know of."""
+"""Finds the work that a caller names, among the work that the caller may see."""
 
 from __future__ import annotations
 
@@ -17,49 +17,45 @@ if TYPE_CHECKING:
 
 
 class Finder(Protocol):
-    """Finds what somebody names, among what they may know of."""
+    """Finds the work that a caller names, among the work that the caller may see."""
 
     def find_job(self, reference: str) -> Job:
         """Find a job by id, name or prefix.
 
         Raises:
-            NotFound: There is none that they may know of.
+            NotFound: The caller sees no such job.
         """
 
     def find_own(self, name: str) -> Job | None:
-        """Return the newest job of a name that is theirs to change."""
+        """Return the newest job of a name that the caller may change."""
 
     def find_workload(self, kind: type[Owner], reference: str) -> Owner:
         """Find an array or a job set by id or name.
 
         Raises:
-            NotFound: There is none that they may know of.
+            NotFound: The caller sees no such work.
         """
 
     def names(self, kind: type[Owner], *, limit: int) -> Sequence[str]:
         """List some names of arrays or of job sets."""
 
     def require_own(self, owner: Owner, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
-        """Check that they may change what an array or a job set of a name runs, or have another right to it.
+        """Check that the caller may change what an array or a job set runs, or has another right to it.
 
         Raises:
-            Forbidden: They have no such right; what is changed would run as somebody else.
-            AlreadyExists: It is nothing that they may know of, and the name is taken; or with ``must_exist``
-            NotFound: there is none that they may know of.
+            Forbidden: The caller may not: the changed work would run as another user.
+            AlreadyExists: The caller may not see it, but its name is taken.
+            NotFound: The caller may not see it, and ``must_exist`` is set.
         """
 
 
 class Everything(Struct, frozen=True):
-    """Finds whatever there is, for those who may know of all."""
+    """Finds all work, without a caller's limits."""
 
     store: Store
 
     def find_job(self, reference: str) -> Job:
-        """Find a job by id, name or prefix.
-
-        Raises:
-            NotFound: There is none.
-        """
+        """Find a job; see ``Finder``."""
         return self.store.job(reference)
 
     def find_own(self, name: str) -> Job | None:
@@ -71,16 +67,12 @@ class Everything(Struct, frozen=True):
         return job if job.name == name else None
 
     def find_workload(self, kind: type[Owner], reference: str) -> Owner:
-        """Find an array or a job set by id or name.
-
-        Raises:
-            NotFound: There is none.
-        """
+        """Find an array or a job set; see ``Finder``."""
         return self.store.workload(kind, reference)
 
     def names(self, kind: type[Owner], *, limit: int) -> Sequence[str]:
-        """List some names of arrays or of job sets."""
+        """List some names; see ``Finder``."""
         return [workload.name for workload in self.store.workloads(kind, limit=limit)]
 
     def require_own(self, owner: Owner, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
-        """Allow it."""
+        """Allow everything."""

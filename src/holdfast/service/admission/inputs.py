@@ -1,4 +1,4 @@
-"""Takes in what is sent along with jobs, says what of it is missing, and deletes what no job names any more."""
+"""Keeps files that are sent with jobs, reports missing ones, and deletes those that no job names any more."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from holdfast.service.admission.secrets import SpecReader
 
 INLINE = 32 << 10
-"""Bytes up to which something is stored with its job: a file for each would cost a job two waits for the disk."""
+"""Bytes up to which a file is stored with its job: a blob would cost the job two waits for the disk."""
 SPARED_S = 3600.0
-"""How long something may wait for the job it was sent for."""
+"""How long a file is kept for a job that is yet to be submitted."""
 _QUOTED = re.compile(r'"blob":"([0-9a-f]{64})"')
 
 
 def kept(data: bytes, blobs: Blobs | None, principal: Principal, *, field: str, archive: bool = False) -> str:
-    """Keep something that somebody sent for jobs of theirs; returns its name.
+    """Keep a file that a caller sent for their jobs; returns its name.
 
     Raises:
-        InvalidRequest: It is too large, or no archive that may be unpacked; with all problems.
-        Refused: There is no room for it, or nowhere to keep it.
+        InvalidRequest: It is too large, or not a valid archive; with all problems.
+        Refused: There is no room for it, or this server keeps no files.
         Unavailable: It cannot be written.
     """
     if len(data) > LARGEST_BLOB:
@@ -45,21 +45,21 @@ def kept(data: bytes, blobs: Blobs | None, principal: Principal, *, field: str, 
     if problems:
         raise InvalidRequest(problems=problems)
     if blobs is None:
-        msg = "this server keeps nothing that is sent along with jobs"
-        hint = "its database is on a server, and others that use it may run its jobs: use a shared file system"
+        msg = "this server keeps no files that are sent with jobs"
+        hint = "its database is on a server, so other machines may run its jobs: use a shared file system"
         raise Refused(msg, hint=hint)
     return blobs.keep(data, _user(principal))
 
 
 def sent(data: bytes, path: str, blobs: Blobs | None, principal: Principal, *, field: str) -> Input:
-    """Take in what somebody sent with a job that becomes a file of that name; see ``kept``."""
+    """Return the input for a file of this path, kept as a blob if it is large; see ``kept``."""
     if len(data) <= INLINE:
         return Input(path, data=base64.b64encode(data).decode())
     return Input(path, blob=kept(data, blobs, principal, field=field))
 
 
 def absent(spec: JobSpec, secrets: Secrets | None, blobs: Blobs | None, caller: Caller | None) -> Sequence[Problem]:
-    """Say of each secret that is not there, and of each input that its submitter does not have here, who names it."""
+    """Report each secret that does not exist, and each input that its submitter has not sent."""
     unknown = unknown_secrets(spec, secrets) if spec.secrets else []
     return [*unknown, *_unknown_inputs(spec, blobs, caller)] if spec.inputs else unknown
 
@@ -77,9 +77,9 @@ def _unknown_inputs(spec: JobSpec, blobs: Blobs | None, caller: Caller | None) -
 
 
 def sweep(blobs: Blobs, store: SpecReader, now: float) -> int:
-    """Delete what was sent along with jobs none of which is left, or which never came; returns how many.
+    """Delete the files that no job names; returns how many.
 
-    What is newer than ``SPARED_S`` stays: its jobs may be on their way.
+    Files newer than ``SPARED_S`` stay: their jobs may be about to be submitted.
     """
     before = now - SPARED_S
     unnamed = set(blobs.kept(before=before))
@@ -89,7 +89,7 @@ def sweep(blobs: Blobs, store: SpecReader, now: float) -> int:
         unnamed.difference_update(_QUOTED.findall(text))
         if not unnamed:
             return 0
-    blobs.discard(unnamed, before=before)  # one that was named meanwhile is fresh again
+    blobs.discard(unnamed, before=before)  # one that was named meanwhile is new again
     return len(unnamed)
 
 

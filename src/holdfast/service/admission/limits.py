@@ -1,4 +1,4 @@
-"""What the catalogue, the queue and the size of a request let in."""
+"""Checks a submission against the catalogue, its queue's limits and permissions, and the limits of a request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from holdfast.ports.catalogue import Catalogue
 
 Gate: TypeAlias = "Callable[[SubjectName, str, str, str], HoldfastError | None]"
-"""Says why something of a kind may not come into a queue and a group, with a token below one of its own, if so."""
+"""Returns the refusal of work of a kind in a queue and a group, with a token for what is below another, if any."""
 MOST_JOBS = 10_000
 """In one submission."""
 LONGEST_KEY = 255
@@ -40,14 +40,14 @@ def check(
     closed: Gate = lambda *_: None,
     kind: SubjectName = Subject.JOB,
 ) -> HoldfastError | None:
-    """Say what keeps a valid specification from being accepted here, if anything.
+    """Return the error that keeps a valid specification from being accepted, if any.
 
     Args:
-        spec: What is asked for.
-        catalogue: What there is.
-        nodes: Lists the nodes there are.
-        closed: Says why whoever asks may not, if that is not the controller: the queue may be open to some only.
-        kind: What it is of, or is the specification of a task of.
+        spec: The specification.
+        catalogue: The queues, policies, notifiers and settings.
+        nodes: Lists the nodes.
+        closed: Returns the refusal if the caller may not submit to the queue; the controller passes none.
+        kind: The kind of the work; for a task, the kind of its array.
     """
     problems = unknown_names((spec.queue,), catalogue.queues, "queue", lambda _: "spec.queue")
     problems += unknown_names(
@@ -65,7 +65,7 @@ def check(
 
 
 def gate(caller: Caller | None, queues: Mapping[str, Queue]) -> Gate:
-    """Return what says why somebody may not submit something to a queue, into a group; of many alike one is judged."""
+    """Return a gate for a caller, which judges equal items once."""
     if caller is None:
         return lambda *_: None
     principal = caller.principal
@@ -73,40 +73,40 @@ def gate(caller: Caller | None, queues: Mapping[str, Queue]) -> Gate:
 
 
 def closed_to(principal: Principal, kind: SubjectName, queue: Queue, group: str, below: str = "") -> Forbidden | None:
-    """Say why somebody may not submit something to a queue, into a group or none, if so.
+    """Return why a principal may not submit work to a queue and a group, if so.
 
     Args:
-        principal: Who it is.
-        kind: Of what is submitted.
+        principal: The submitter.
+        kind: The kind of the work.
         queue: The queue.
-        group: The group.
-        below: The group for which its runs are to have a token, if they are.
+        group: The group; empty for none.
+        below: The group that the tokens of its runs are for; empty if they get none.
     """
     refused = submission_refusal(principal, Thing(kind, queue.name, group=group), queue.permissions)
     if refused is None and below and not hands_on(principal, below):
-        msg = f"{principal.name} may not submit what has a token of its own with this token, which is for less"
-        hint = f"use one for submit,watch,logs,cancel@job:group={below}/, or none; or leave out identity"
+        msg = f"{principal.name} may not submit a job with an identity by this token, whose scope is too small"
+        hint = f"use a token for submit,watch,logs,cancel@job:group={below}/, or no token; or leave out identity"
         return Forbidden(msg, hint=hint)
     return None if refused is None else Forbidden(refused.message, hint=refused.hint)
 
 
 def _too_much(spec: JobSpec) -> list[Problem]:
-    """Check that the whole gang's request is an amount that could exist."""
+    """Check that the whole gang requests an amount that could exist."""
     problems = []
     if spec.gang * spec.resources.memory > LARGEST_TOTAL_MEMORY:
-        message = f"{spec.gang} ranks of {format_memory(spec.resources.memory)} are more than 1Ei in all"
+        message = f"{spec.gang} ranks of {format_memory(spec.resources.memory)} are more than 1Ei in total"
         problems.append(Problem("spec.resources.memory", message, hint="the amount is for each rank"))
     if spec.gang * spec.resources.cpu_m > LARGEST_TOTAL_CPU_M:
-        message = f"{spec.gang} ranks of {format_cpu(spec.resources.cpu_m)} cpu are more than 1000000 in all"
+        message = f"{spec.gang} ranks of {format_cpu(spec.resources.cpu_m)} cpu are more than 1000000 in total"
         problems.append(Problem("spec.resources.cpu", message, hint="the amount is for each rank"))
     return problems
 
 
 def _beyond_queue(spec: JobSpec, queue: Queue) -> list[Problem]:
-    """Check that the queue's own limit does not keep the job out for ever."""
+    """Check that the queue's limits do not keep the job from ever running."""
     if queue.max_running == queue.per_user.max_running == _UNLIMITED:
         return []
-    hint, by_amount = "ask for less, or for another queue", dict[str, Problem]()
+    hint, by_amount = "request less, or use another queue", dict[str, Problem]()
     ceilings = {
         f"queue {queue.name!r}": queue.max_running,
         f"each user in queue {queue.name!r}": queue.per_user.max_running,
@@ -138,7 +138,7 @@ def check_count(count: int) -> None:
         raise InvalidRequest(msg, problems=[Problem("items", "is empty", hint="send at least one manifest")])
     if count > MOST_JOBS:
         problem = Problem("items", f"has {count} jobs", allowed=(f"1 to {MOST_JOBS}",), hint="submit in parts")
-        msg = "there is too much to submit at once"
+        msg = "the submission has too many jobs"
         raise InvalidRequest(msg, problems=[problem])
 
 

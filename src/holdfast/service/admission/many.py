@@ -1,4 +1,4 @@
-"""Makes one refusal of those of many items."""
+"""Combines the errors of many items into one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def all_of(errors: Mapping[int, HoldfastError], count: int) -> HoldfastError:
-    """Make one error of many, with paths that tell the items apart; a right that all of them lack is named alone."""
+    """Combine the errors of items into one, with the index in each path; a right that all lack is named alone."""
     if count == 1:
         return errors[0]
     first, lacked = next(iter(errors.values())), {*map(_lacked, errors.values())}
@@ -25,7 +25,7 @@ def all_of(errors: Mapping[int, HoldfastError], count: int) -> HoldfastError:
 
 
 def problems_of(errors: Mapping[int, HoldfastError]) -> list[Problem]:
-    """List the problems of many items, with paths that tell them apart; a right that several lack is listed once."""
+    """List the problems of many items, with the index in each path; a right that several lack is listed once."""
     lacking: dict[tuple[str, str | None], list[int]] = {}
     for index, error in errors.items():
         if (lacked := _lacked(error)) is not None:
@@ -42,17 +42,16 @@ def problems_of(errors: Mapping[int, HoldfastError]) -> list[Problem]:
 
 
 def _lacked(error: HoldfastError) -> tuple[str, str | None] | None:
-    """Return what is said of a right that is missing, if that is all there is to say of an item."""
+    """Return the message and the hint about a missing right, if that is the item's only problem."""
     return (error.message, error.hint) if isinstance(error, Forbidden) and not error.problems else None
 
 
 def _ranges(places: Sequence[int]) -> str:
-    """Write places in increasing order, those that follow each other as one range."""
+    """Write increasing indexes, consecutive ones as a range."""
     ends = [place for place, after in pairwise(places) if after != place + 1] + [places[-1]]
     starts = [places[0]] + [after for place, after in pairwise(places) if after != place + 1]
     return ", ".join(
-        str(place_ranged) if place_ranged == last else f"{place_ranged}-{last}"
-        for place_ranged, last in zip(starts, ends, strict=True)
+        str(first) if first == last else f"{first}-{last}" for first, last in zip(starts, ends, strict=True)
     )
 
 

@@ -1,4 +1,4 @@
-"""What nodes and the cluster have, to refuse what asks for something there is not, and to warn of limits on it."""
+"""Refuses requests for resources that no node has, and warns of limits on them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def unknown_resources(spec: JobSpec, cluster: Amounts, nodes: Callable[[], Sequence[Node]]) -> list[Problem]:
-    """Say which resources and GPUs of a job nobody has; nothing of nodes is said while none has reported.
+    """Report the resources and GPUs of a job that no node has. Reports nothing while no node has reported.
 
     Args:
         spec: The job.
-        cluster: What the whole cluster has by name.
-        nodes: Lists the nodes as last reported; called only for a job that asks for such things.
+        cluster: Resources of the cluster as a whole, by name.
+        nodes: Lists the nodes as last reported; called only for a job that requests such resources.
     """
     if not spec.resources.named and not spec.gpus.type:
         return []
@@ -35,11 +35,11 @@ def unknown_resources(spec: JobSpec, cluster: Amounts, nodes: Callable[[], Seque
 
 
 def unknown_ceilings(queue: Queue, cluster: Amounts, nodes: Sequence[Node]) -> list[Problem]:
-    """Say which resources that a queue limits nobody has; nothing is said while no node has reported.
+    """Report the resources limited by a queue that no node has. Reports nothing while no node has reported.
 
     Args:
         queue: The queue.
-        cluster: What the whole cluster has by name.
+        cluster: Resources of the cluster as a whole, by name.
         nodes: The nodes as last reported.
     """
     if not _are_known(nodes):
@@ -50,7 +50,7 @@ def unknown_ceilings(queue: Queue, cluster: Amounts, nodes: Sequence[Node]) -> l
 
 
 def _are_known(nodes: Sequence[Node]) -> bool:
-    """Whether nodes are all there is: not where none has reported, or an engine has places of its own."""
+    """Whether the nodes offer all there is: not before one has reported, nor where an engine places runs itself."""
     return bool(nodes) and not any(Capability.PLACEMENT in node.engine.capabilities for node in nodes)
 
 
@@ -62,7 +62,7 @@ def _unknown_names(amounts: Amounts, path: str, names_known: set[str]) -> list[P
     return [
         Problem(
             f"{path}.{name}",
-            f"nobody has any {name}",
+            f"no node has any {name}",
             tuple(sorted(names_known)),
             closest(name, names_known) or OFFERED,
         )
@@ -76,5 +76,5 @@ def _unknown_type(pattern: str, nodes: Sequence[Node]) -> list[Problem]:
     if not pattern or not devices or any(is_of_type(device, pattern) for device in devices):
         return []
     types = sorted({device.type for device in devices if device.type})
-    hint = closest(pattern, types) or "a pattern of the name of the model: 'A100*'"
+    hint = closest(pattern, types) or "use a pattern of the model's name: 'A100*'"
     return [Problem("spec.resources.gpu.type", f"no node has a GPU of type {pattern!r}", tuple(types), hint)]

@@ -1,4 +1,4 @@
-"""Makes the records of what is submitted."""
+"""Makes the records of submitted jobs and arrays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Item = TypeVar("Item")
 
 
 def below_its_job(item: Item, caller: Caller | None) -> Item:
-    """Return what is submitted, in the group of what is below a job if the token of one is shown and it has none."""
+    """Put an item without a group into the group below the calling job, if the caller is a job."""
     limit = None if caller is None else caller.principal.limit
     written: Any = item
     if limit is None or not limit.below or isinstance(item, HoldfastError) or written.spec.group:
@@ -35,7 +35,7 @@ def below_its_job(item: Item, caller: Caller | None) -> Item:
 
 
 def new_job(spec: JobSpec, job_id: str, now: float, principal: Principal | None = None) -> Job:
-    """Make the record of a job that was just submitted."""
+    """Make the record of a new job."""
     return Job(
         id=job_id,
         name=spec.name,
@@ -57,7 +57,7 @@ def new_job(spec: JobSpec, job_id: str, now: float, principal: Principal | None 
 def new_array(
     spec: ArraySpec, awaited: Resolved, manifest: str, key: str, now: float, principal: Principal | None = None
 ) -> Array:
-    """Make the record of an array that was just submitted."""
+    """Make the record of a new array."""
     if awaited.after:
         spec = evolve(spec, job=evolve(spec.job, after=awaited.after))
     return Array(
@@ -76,11 +76,11 @@ def new_array(
 
 
 def rerun_of(array: Array, task_ids: Sequence[str]) -> Rerun | None:
-    """Say which tasks an array runs again, if any; those that do are submitted alone.
+    """Return which tasks of another array this array runs again, if any.
 
     Args:
         array: The array.
-        task_ids: Ids of those tasks, as far as they are still there.
+        task_ids: Ids of those tasks that still exist.
     """
     origins = array.origins
     if not origins:
@@ -90,5 +90,5 @@ def rerun_of(array: Array, task_ids: Sequence[str]) -> Rerun | None:
 
 
 def array_exists(name: str) -> AlreadyExists:
-    """Say that the name of an array is taken."""
+    """Return the error for an array's name that is taken."""
     return AlreadyExists(f"array {name!r} exists already", hint=f"use another name, or: holdfast delete array {name}")

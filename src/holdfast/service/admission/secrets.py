@@ -1,4 +1,4 @@
-"""Checks that the secrets a job names are there, and deletes those that no job names any more."""
+"""Keeps secrets that are sent with jobs, checks those that jobs name, and deletes those that no job names any more."""
 
 from __future__ import annotations
 
@@ -17,34 +17,36 @@ if TYPE_CHECKING:
     from holdfast.ports.secrets import Secrets
 
 SPARED_S = 3600.0
-"""How long a secret may wait for the job it was sent for."""
+"""How long a secret is kept for a job that is yet to be submitted."""
 NOWHERE = (
-    "with a database on a server, HOLDFAST_SECRETS must name a folder that all who run its jobs have, such as a mounted"
-    " secret"
+    "when the database is on a server, HOLDFAST_SECRETS must name a folder that every machine that runs its jobs has,"
+    " such as a mounted secret"
 )
 _QUOTED = re.compile(r'"(job-[0-9a-f]{24})"')
 
 
 class SpecReader(Protocol):
-    """What the sweep needs of the store."""
+    """The part of the store that the sweep needs."""
 
     def specs_with(self, part: str) -> Iterable[str]:
-        """Read the specifications of all jobs and workloads that hold a text."""
+        """Read the specifications that contain a text, of all jobs and workloads."""
 
 
 def kept(value: str, secrets: Secrets | None, principal: Principal) -> str:
-    """Keep a secret that somebody sent, for their jobs alone; returns its name.
+    """Keep a secret for the caller's jobs alone; returns its name.
 
     Raises:
-        Refused: There is nowhere to keep it safely.
-        InvalidRequest: No variable can hold it; it is not repeated.
+        Refused: This server keeps no secrets.
+        InvalidRequest: No variable can hold it; the message does not repeat it.
         Unavailable: It cannot be written.
     """
     if secrets is None:
         msg = "this server keeps no secrets"
         raise Refused(msg, hint=NOWHERE)
     if not _is_value(value):
-        problem = Problem("value", "is no value of a variable", allowed=(f"UTF-8 text of 1 to {LARGEST_SECRET} bytes",))
+        problem = Problem(
+            "value", "is not a valid value of a variable", allowed=(f"UTF-8 text of 1 to {LARGEST_SECRET} bytes",)
+        )
         raise InvalidRequest(problems=[problem])
     return secrets.keep(value, SecretUser(principal.name, principal.uid))
 
@@ -52,15 +54,15 @@ def kept(value: str, secrets: Secrets | None, principal: Principal) -> str:
 def _is_value(value: str) -> bool:
     try:
         size = len(value.encode())
-    except UnicodeEncodeError:  # JSON may hold halves of characters
+    except UnicodeEncodeError:  # JSON may hold lone surrogates
         return False
     return 0 < size <= LARGEST_SECRET and "\0" not in value
 
 
 def unknown_secrets(spec: JobSpec, secrets: Secrets | None) -> list[Problem]:
-    """Say of each secret that is not there which variable names it."""
+    """Report each variable whose secret does not exist."""
     kept_names = frozenset() if secrets is None else secrets.refresh(spec.secrets.values())
-    put = "put it into a file of that name, or send it along: holdfast run --secret-env NAME"
+    put = "put it into a file of that name, or send it with the job: holdfast run --secret-env NAME"
     hint = NOWHERE if secrets is None else put
     return [
         Problem(f"spec.env.{variable}.secret", f"there is no secret {name!r}", hint=hint)
@@ -70,7 +72,7 @@ def unknown_secrets(spec: JobSpec, secrets: Secrets | None) -> list[Problem]:
 
 
 def withheld_secrets(spec: JobSpec, secrets: Secrets | None, caller: Caller | None) -> Forbidden | None:
-    """Say which secrets that a job names are not for it, if any: neither its submitter's nor those of its queue."""
+    """Return the error for secrets that a job may not use: neither its submitter's nor its queue's."""
     if secrets is None or caller is None:
         return None
     user = SecretUser(caller.principal.name, caller.principal.uid, spec.queue)
@@ -81,15 +83,15 @@ def withheld_secrets(spec: JobSpec, secrets: Secrets | None, caller: Caller | No
     ]
     if not problems:
         return None
-    message = f"job {spec.name!r} names secrets that are not for it"
-    hint = "send your own: holdfast run --secret-env NAME; whoever looks after the server can give one to a queue"
+    message = f"job {spec.name!r} names secrets that it may not use"
+    hint = "send your own: holdfast run --secret-env NAME; the server's operator can give one to a queue"
     return Forbidden(message, problems=problems, hint=hint)
 
 
 def sweep(secrets: Secrets, store: SpecReader, now: float) -> int:
-    """Delete secrets that were sent along with jobs none of which is left, or which never came; returns how many.
+    """Delete the secrets sent with jobs that no job names any more; returns how many.
 
-    Those that are newer than ``SPARED_S`` stay: their jobs may be on their way.
+    Secrets newer than ``SPARED_S`` stay: their jobs may be about to be submitted.
     """
     unused = set(secrets.kept(before=now - SPARED_S))
     if not unused:
@@ -98,7 +100,7 @@ def sweep(secrets: Secrets, store: SpecReader, now: float) -> int:
         unused.difference_update(_QUOTED.findall(text))
         if not unused:
             return 0
-    unused.intersection_update(secrets.kept(before=now - SPARED_S))  # a job may have come for one meanwhile
+    unused.intersection_update(secrets.kept(before=now - SPARED_S))  # a job may have named one meanwhile
     for name in unused:
         secrets.discard(name)
     return len(unused)
