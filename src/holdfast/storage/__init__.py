@@ -1,1 +1,1 @@
-"""What is stored: ``sql`` is the ``Store`` port; blobs and secrets are files beside it."""
+"""Storage: ``sql`` implements the ``Store`` port; blobs and secrets are files beside the database."""

@@ -1,4 +1,4 @@
-"""Keeps what is sent along with jobs in files: a folder for each person, a file for each thing, named by its hash."""
+"""Stores what jobs bring along in files: a folder per user, a file per blob, named by its hash."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ _PRIVATE_FOLDER, _PRIVATE = 0o700, 0o600
 _UNFINISHED = ".new"
 _FOLDER_LETTERS = 32
 _TURNS = 16
-"""How many things can be written at a time."""
+"""How many blobs can be written at a time."""
 
 
 class BlobFiles:
-    """The files of a folder, which is made when it is needed."""
+    """Blobs in the files of a folder, which is created on first use."""
 
     def __init__(self, folder: Path, *, most: int = MOST_BLOBS) -> None:
-        """Remember the folder, and how many bytes may be kept in all."""
         self._folder = folder
         self._most = most
         self._lock = threading.Lock()
         self._turns = [threading.Lock() for _ in range(_TURNS)]
         self._size: int | None = None
-        """Of all of them, once somebody has looked."""
+        """The size of all blobs, once it has been measured."""
 
     def keep(self, data: bytes, owner: SecretUser) -> str:
-        """Keep something under its hash; whole or not at all, and on the disk when this returns.
+        """Store a blob under its hash, whole or not at all; it is on the disk when this returns.
 
         Raises:
-            Refused: There is no room among all that is kept.
-            Unavailable: It cannot be written.
+            Refused: The store is full.
+            Unavailable: The file cannot be written.
         """
         name = sha256(data).hexdigest()
-        with self._turns[int(name[:2], 16) % _TURNS]:  # what several send at once is written, and has room, once
+        # Several callers that send the same blob at once write it, and need room for it, once.
+        with self._turns[int(name[:2], 16) % _TURNS]:
             if name not in self.refresh([name], owner):
                 self._take_room(len(data))
                 self._write(data, self.path(name, owner))
@@ -83,7 +83,7 @@ class BlobFiles:
             self._size += size
 
     def refresh(self, names: Iterable[str], owner: SecretUser) -> frozenset[str]:
-        """Return those that somebody has here, and make them fresh."""
+        """Return which of these blobs the user has, and mark them as just used."""
         stored = set()
         for name in names:
             with suppress(OSError):
@@ -92,19 +92,19 @@ class BlobFiles:
         return frozenset(stored)
 
     def path(self, name: str, owner: SecretUser) -> Path:
-        """Return where one is, if it is there."""
+        """Return the file of a blob, whether or not it exists."""
         folder = sha256(f"{owner.name}\0{owner.uid}".encode()).hexdigest()[:_FOLDER_LETTERS]
         return self._folder / folder / name
 
     def kept(self, *, before: float) -> Collection[str]:
-        """Name those that have not been fresh since; also what a writer that was killed left."""
+        """List the blobs not used since ``before``, with files left by writers that were killed."""
         return sorted({file.name for file in self._files() if _is_older(file, before)})
 
     def discard(self, names: Collection[str], *, before: float) -> None:
-        """Delete those that have not been fresh since.
+        """Delete the blobs not used since ``before``.
 
         Raises:
-            Unavailable: One cannot be deleted.
+            Unavailable: A file cannot be deleted.
         """
         discarded = frozenset(names)
         try:
@@ -135,11 +135,11 @@ def _size_of(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError:
-        return 0  # it has gone or become another's name meanwhile
+        return 0  # The file was deleted or replaced meanwhile.
 
 
 def _settle(folder: Path) -> None:
-    """Have a folder's new entry on the disk."""
+    """Flush a folder's new entry to the disk."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)

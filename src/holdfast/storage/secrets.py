@@ -1,7 +1,7 @@
-"""Keeps secrets in a folder, a file for each, which only its owner can read.
+"""Stores secrets in a folder, each in a file that only its owner can read.
 
-Whose a secret is stands beside it, in ``NAME.owner``: ``user:NAME``, with the number of the account if there is one, or
-``queue:NAME``. One that somebody put there without that is the server's own account's.
+The file ``NAME.owner`` beside a secret names its owner: ``user:NAME``, with the account's number if there is one, or
+``queue:NAME``. A secret without that file was put there by hand and belongs to the server's own account.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ if TYPE_CHECKING:
 _PRIVATE_FOLDER, _PRIVATE = 0o700, 0o600
 _NAME_BYTES = 12
 _SENT = re.compile(r"job-[0-9a-f]{24}")
-"""The names of those that were sent along with jobs."""
+"""The names of secrets that came with jobs."""
 _OWNER = ".owner"
 _LONGEST_OWNER = 4_096
 
 
 class SecretFiles:
-    """Secrets in the files of a folder, which is made when it is needed."""
+    """Secrets in the files of a folder, which is created on first use."""
 
     def __init__(self, folder: Path, *, by_accounts: bool = False) -> None:
-        """Remember the folder, and whether programs run as accounts, to which the modes of files give secrets, too."""
+        """Remember the folder, and whether programs run as accounts, which may read secrets by file modes."""
         self._folder = folder
         self._by_accounts = by_accounts
 
     def keep(self, value: str, owner: SecretUser = NOBODY) -> str:
-        """Write a secret under a name of its own; it is on the disk when this returns.
+        """Write a secret under a new name; it is on the disk when this returns.
 
-        Where we are root, the file is its owner's account's, too.
+        If Holdfast runs as root, the file belongs to the owner's account.
 
         Raises:
-            Unavailable: It cannot be written.
+            Unavailable: The file cannot be written.
         """
         name = f"job-{secrets.token_hex(_NAME_BYTES)}"
         try:
             self._folder.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
-            # Nobody else can have the value at any moment: whose it is is there before.
+            # The owner is written first, so that nobody else can read the value at any moment.
             self._write(name + _OWNER, _written(owner), None)
             self._write(name, value, owner.uid if os.geteuid() == 0 else None)
             self._settle()
@@ -70,42 +70,43 @@ class SecretFiles:
             os.fsync(fd)
 
     def refresh(self, names: Iterable[str]) -> frozenset[str]:
-        """Return those that are there, and make them fresh."""
+        """Return which of these secrets exist, and mark them as just used."""
         stored = set()
         for name in names:
             path = self._folder / name
             if path.is_file():
                 stored.add(name)
-                with suppress(OSError):  # somebody else's, or on a disk that is read-only: nobody sweeps that
+                with suppress(OSError):  # The file belongs to somebody else or the disk is read-only: nobody sweeps it.
                     os.utime(path)
         return frozenset(stored)
 
     def opens(self, name: str, user: SecretUser) -> bool:
-        """Whether one is somebody's, or their queue's, or can be read by their account where programs run as those."""
+        """Whether a secret is the user's or their queue's, or programs run as accounts and theirs can read it."""
         try:
             return self._admits(name, self._owner(name), user, (self._folder / name).stat())
         except (OSError, ValueError):
             return False
 
     def value(self, name: str, user: SecretUser = NOBODY) -> str | None:
-        """Read one that somebody may have; what a person put there may end in a line feed."""
+        """Read a secret that the user may have; one that a person wrote may end in a line feed."""
         try:
             owner = self._owner(name)
             with (self._folder / name).open(encoding="utf-8", newline="") as file:
                 if not self._admits(name, owner, user, os.fstat(file.fileno())):
                     return None
                 text = file.read(LARGEST_SECRET)
-            if self._owner(name) != owner:  # it is being replaced: this may be the value of the one or of the other
+            # The secret is being replaced: this value may belong to the old owner or to the new one.
+            if self._owner(name) != owner:
                 return None
         except (OSError, ValueError):
             return None
         return text if _SENT.fullmatch(name) else text.removesuffix("\n")
 
     def _owner(self, name: str) -> str | None:
-        """Read whose one is; ``None`` where nothing says so.
+        """Read the owner of a secret, or ``None`` if there is no such file.
 
         Raises:
-            OSError, ValueError: It cannot be read, and so is nobody's.
+            OSError, ValueError: The file cannot be read, so the secret belongs to nobody.
         """
         try:
             with (self._folder / (name + _OWNER)).open(encoding="utf-8") as file:
@@ -120,11 +121,11 @@ class SecretFiles:
             return _is_for(owner, user)
         if self._by_accounts:
             return False
-        # Before this was written down, whoever knew the name of one that was sent along had it from its sender.
+        # Before owners were recorded, whoever knew the name of a secret had it from its sender.
         return bool(_SENT.fullmatch(name)) or not user.name or user.name == _own_name()
 
     def kept(self, *, before: float) -> Collection[str]:
-        """Name those that were sent along and have not been fresh since; a file whose writer was killed, too."""
+        """List the secrets that came with jobs and are unused since ``before``, and files of killed writers."""
         try:
             names = {path.name.removesuffix(_OWNER) for path in self._folder.iterdir()}
         except OSError:
@@ -132,16 +133,16 @@ class SecretFiles:
         return [name for name in sorted(names) if _SENT.fullmatch(name) and self._is_older(name, before)]
 
     def _is_older(self, name: str, than: float) -> bool:
-        for part in (name, name + _OWNER):  # whose it is may be there alone, where its writer was killed
+        for part in (name, name + _OWNER):  # A writer that was killed may leave only the owner's file.
             with suppress(OSError):
                 return (self._folder / part).lstat().st_mtime < than
         return False
 
     def discard(self, name: str) -> None:
-        """Delete one.
+        """Delete a secret.
 
         Raises:
-            Unavailable: It cannot be deleted.
+            Unavailable: The file cannot be deleted.
         """
         try:
             for part in (name, name + _OWNER):
@@ -151,7 +152,7 @@ class SecretFiles:
             raise Unavailable(msg) from error
 
     def _settle(self) -> None:
-        """Have the folder's new entry on the disk."""
+        """Flush the folder's new entry to the disk."""
         fd = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(fd)
@@ -164,7 +165,7 @@ def _written(owner: SecretUser) -> str:
 
 
 def _is_for(owner: str, user: SecretUser) -> bool:
-    """Whether what stands in the file says that a secret is somebody's, or their queue's."""
+    """Whether the text of an owner's file names the user or their queue."""
     kind, _, name = owner.strip().partition(":")
     if kind == "queue":
         return bool(name) and name == user.queue

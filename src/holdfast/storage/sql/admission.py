@@ -1,6 +1,6 @@
-"""What must be so in the transaction that takes work in, whatever its caller saw when it looked.
+"""Checks that must hold in the transaction that accepts work, whatever its caller saw before.
 
-Each holds what it found until the commit, so that who would change it waits, and finds the new work then.
+Each check locks the rows it read until the commit. A writer that would change them waits, and then sees the new work.
 """
 
 from __future__ import annotations
@@ -48,25 +48,25 @@ if TYPE_CHECKING:
 _OVERRULING = (RequestKind.RETRY.value, RequestKind.CANCEL.value)
 _ENDED_STATES = frozenset(state.value for state in JOB_TERMINAL)
 AFTER = '"after"'
-"""What is in each specification of what waits for other work."""
+"""Appears in the stored specification of everything that waits for other work."""
 _SPECS_LOCK = 0x_401D_5BEC
-"""Shared by submissions, which may reuse a specification; exclusive for deleting those that no job uses."""
+"""Shared by submissions, which may reuse a specification; exclusive for deleting unused ones."""
 
 
 def share_specs(connection: Connection) -> None:
-    """Have nobody delete a specification until the commit."""
+    """Keep others from deleting specifications until the commit."""
     if connection.dialect.name == "postgresql":  # SQLite has one writer at a time
         connection.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": _SPECS_LOCK})
 
 
 def lock_specs(connection: Connection) -> None:
-    """Have nobody submit anything until the commit."""
+    """Keep others from submitting anything until the commit."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SPECS_LOCK})
 
 
 def require_queues(connection: Connection, batches: Batches, names: Collection[str]) -> None:
-    """Make sure that queues are there, and stay."""
+    """Make sure that the queues exist, and keep them until the commit."""
     named = {*names} - {DEFAULT_QUEUE}
     if not named:
         return
@@ -77,7 +77,7 @@ def require_queues(connection: Connection, batches: Batches, names: Collection[s
 
 
 def require_policies(connection: Connection, batches: Batches, names: Collection[str]) -> None:
-    """Make sure that retry policies are there, and stay; they may be changed."""
+    """Make sure that the retry policies exist, and keep them until the commit; they may still be changed."""
     if not names:
         return
     gone = {*names} - batches.known_policies.among(connection, names)
@@ -87,7 +87,7 @@ def require_policies(connection: Connection, batches: Batches, names: Collection
 
 
 def require_awaited(connection: Connection, keys: Collection[str]) -> None:
-    """Make sure that what is waited for is there; it stays while specifications are shared."""
+    """Make sure that what the submission waits for exists; shared specifications keep it until the commit."""
     existing = set[str]()
     for some in chunks([*keys]):
         for column in (tables.jobs.c.id, tables.workloads.c.id):
@@ -99,9 +99,9 @@ def require_awaited(connection: Connection, keys: Collection[str]) -> None:
 
 
 def require_retriable(connection: Connection, batches: Batches, request: Request) -> None:
-    """Make sure that a job is there that is to be retried, stays so, and is not about to be already.
+    """Make sure that a job can be retried: it exists, and no other retry is pending.
 
-    What it waits for stays, too, and can still happen.
+    What it waits for must exist and still be able to happen; all of it is kept until the commit.
     """
     [key] = request.targets
     held = JOBS.where(tables.jobs.c.id == storable(key)).with_for_update(key_share=True, of=tables.jobs)
@@ -119,7 +119,7 @@ def require_retriable(connection: Connection, batches: Batches, request: Request
 
 
 def _about_to_be_retried(connection: Connection, keys: Sequence[str]) -> set[str]:
-    """Return which of some jobs somebody asked to retry, and nobody to cancel since."""
+    """Return the jobs for which a retry was requested, and no cancellation since."""
     requests, last = tables.requests.c, dict[str, str]()
     for some in chunks(keys):
         texts = [dump_json((key,)) for key in some]
@@ -131,7 +131,7 @@ def _about_to_be_retried(connection: Connection, keys: Sequence[str]) -> set[str
 
 
 def _standings(connection: Connection, after: Sequence[Dependency]) -> list[AwaitedState]:
-    """Look how things stand that are waited for, and have them stay until the commit; a retried job has not ended."""
+    """Read and lock the states of what is waited for; a job about to be retried counts as not ended."""
     jobs, keys = tables.jobs.c, sorted({dependency.id for dependency in after})
     states: dict[str, AwaitedState] = {}
     for some in chunks(keys):
@@ -145,7 +145,7 @@ def _standings(connection: Connection, after: Sequence[Dependency]) -> list[Awai
 
 
 def is_retried_in(connection: Connection, queue: str) -> bool:
-    """Whether a job of a queue that has ended is about to be retried."""
+    """Whether an ended job of the queue is about to be retried."""
     jobs, requests = tables.jobs.c, tables.requests.c
     texts = connection.execute(select(requests.job_ids).where(requests.kind == RequestKind.RETRY.value)).scalars()
     keys = [load_json(text)[0] for text in texts]
@@ -154,7 +154,7 @@ def is_retried_in(connection: Connection, queue: str) -> bool:
 
 
 def claim_tasks(connection: Connection, batches: Batches, rerun: Rerun) -> None:
-    """Make sure that nobody else runs these tasks again; that of the same number is refused by the key."""
+    """Make sure that nobody else reruns these tasks; the table's key refuses a second rerun of the same number."""
     workloads, table = tables.workloads, tables.reruns
     query = select(workloads.c.id).where(workloads.c.id == rerun.of).with_for_update(read=True, key_share=True)
     if connection.execute(query).first() is None:
@@ -185,14 +185,14 @@ def refuse_known(connection: Connection, batches: Batches, ids: tuple[str, ...])
 
 
 def require_own_jobs(connection: Connection, name: str, first: Sequence[str]) -> None:
-    """Make sure that no other set has jobs of the names that a new one has.
+    """Make sure that no other job set has jobs of the same names as a new one.
 
     Args:
-        connection: In the transaction that takes it in.
-        name: Of the new set.
-        first: The names of the first job of each of its replicated jobs.
+        connection: The submission's transaction.
+        name: The new set.
+        first: The name of the first job of each of its replicated jobs.
     """
-    # Sets that share the name of a job share what is before the first hyphen of their own.
+    # Sets whose jobs can share a name share the part of their own names before the first hyphen.
     _lock_name(connection, name.partition("-")[0])
     jobs, sets = tables.jobs.c, tables.workloads.c
     theirs = select(jobs.name, sets.name.label("owner")).join_from(
@@ -206,7 +206,7 @@ def require_own_jobs(connection: Connection, name: str, first: Sequence[str]) ->
 
 
 def require_newest(connection: Connection, name: str, newest: str) -> None:
-    """Make sure that nobody submitted a job of a name since its newest one was looked up."""
+    """Make sure that no job of this name was submitted since the newest one was looked up."""
     _lock_name(connection, name)
     jobs = tables.jobs
     newest_id = connection.execute(select(jobs.c.id).where(jobs.c.name == name).order_by(jobs.c.seq.desc()).limit(1))
@@ -217,7 +217,7 @@ def require_newest(connection: Connection, name: str, newest: str) -> None:
 
 
 def _lock_name(connection: Connection, name: str) -> None:
-    """Have nobody else who does so go on until the commit."""
+    """Let only one transaction at a time pass for a name."""
     if connection.dialect.name == "postgresql":
         locked = text("SELECT pg_advisory_xact_lock(:lock, hashtext(:name))")
         connection.execute(locked, {"lock": _SPECS_LOCK, "name": name})
@@ -226,9 +226,9 @@ def _lock_name(connection: Connection, name: str) -> None:
 def take_names(
     connection: Connection, batches: Batches, names: Mapping[str, ExternalName], now: float
 ) -> dict[str, str]:
-    """Take the names of jobs; returns, by its id, the job that has the name of each that is taken already.
+    """Take the external names of jobs. Returns the present holder of each name already taken, by the new job's id.
 
-    Inserting first lets the database settle a race between two of one name.
+    Inserting first lets the database settle a race for a name.
     """
     _give_up_names(connection, [name for name in names.values() if name.replaces])
     rows: list[tuple[Any, ...]] = [(name.name, job_id, name.digest, now) for job_id, name in names.items()]
@@ -243,7 +243,7 @@ def take_names(
 
 
 def _give_up_names(connection: Connection, names: Sequence[ExternalName]) -> None:
-    """Take names from the jobs that give them up, and with each those of all below; others have kept theirs."""
+    """Free the names that their jobs give up, and all names below them; names that others hold now stay."""
     table = declared.names
     for some in chunks(names):
         theirs = or_(
@@ -256,10 +256,10 @@ def _give_up_names(connection: Connection, names: Sequence[ExternalName]) -> Non
 
 
 def _refuse_unmet(job: Job, after: Sequence[Dependency], standings: Sequence[AwaitedState]) -> None:
-    """Check that what a job that is to be retried waits for has happened, or still can.
+    """Check that what a job to be retried waits for has happened or still can.
 
     Raises:
-        Conflict: It would be cancelled again.
+        Conflict: The job would be cancelled again at once.
     """
     unmet = look(after, met_again(after, met_before(job, after), standings), standings)
     if unmet.unmet is OnUnmet.CANCEL:

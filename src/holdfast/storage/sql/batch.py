@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _PLACE = "place"
 REQUEST_NEW, AUDIT_NEW = (tuple(table.columns.keys()[1:]) for table in (tables.requests, tables.audit))
-"""What a row has that has yet to be numbered."""
+"""The fields of a row that has no number yet."""
 
 
 def _array_of(type_: TypeEngine[Any]) -> TypeEngine[Any]:
@@ -40,14 +40,14 @@ def _array_of(type_: TypeEngine[Any]) -> TypeEngine[Any]:
 
 
 class StatementRows:
-    """The rows of one statement; ``columns`` are their values, in the order they come in.
+    """The rows of one statement; ``columns`` are their fields, in order.
 
-    They go row by row to SQLite, and as one array per column to PostgreSQL: that costs a tenth of a message per row,
-    which is what the driver's own executemany sends.
+    SQLite takes them row by row. PostgreSQL takes one array per column, at a tenth of the cost of the message per row
+    that the driver's own executemany sends.
     """
 
     def __init__(self, types: Mapping[str, TypeEngine[Any]], dialect: Dialect) -> None:
-        """Name the values and what they are."""
+        """Name the fields and their types."""
         self.types = {name: Text() if isinstance(type_, Text) else type_ for name, type_ in types.items()}
         self.by_column = dialect.name == "postgresql"
         self.columns: dict[str, ColumnElement[Any]] = {
@@ -61,20 +61,20 @@ class StatementRows:
             self.columns = {name: rows.c[name] for name in self.types}
 
     def into(self, statement: AnyInsert, values: Mapping[str, ColumnElement[Any]] | None = None) -> AnyInsert:
-        """Insert the rows, or what is made of them."""
+        """Insert the rows, or a query over them."""
         values = values or self.columns
         if not self.by_column:
             return statement.values(**values)
         return statement.from_select(list(values), select(*values.values()).order_by(self._place))
 
     def place_in_group(self, name: str) -> ColumnElement[int] | int:
-        """Count, from 1, the rows that have the same value; row by row, each is the first that is not there yet."""
+        """Number the rows of each group from 1; row by row, a row is the group's first new one."""
         if not self.by_column:
             return 1
         return func.row_number().over(partition_by=self.columns[name], order_by=self._place)
 
     def arranged(self, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Return columns of rows as the driver takes them; in an array it takes one Python type only."""
+        """Arrange rows as the driver takes them; an array holds only one Python type."""
         readers = [float if isinstance(type_, Float) else None for type_ in self.types.values()]
         return [
             list(values) if read is None else [None if value is None else read(value) for value in values]
@@ -100,7 +100,7 @@ class Batch:
         self._text = str(compiled)
 
     def run(self, connection: Connection, rows: list[tuple[Any, ...]]) -> int:
-        """Run over all rows, whose keys must differ; returns how many rows were affected."""
+        """Run the statement over all rows, whose keys must differ; returns how many rows were affected."""
         if not rows:
             return 0
         if self._rows.by_column:
@@ -112,7 +112,7 @@ class Batch:
 
 
 class Lookup:
-    """Finds the rows of some keys with one statement, however many there are: they go as one value."""
+    """Finds the rows of any number of keys with one statement: the keys go as one parameter."""
 
     def __init__(
         self,
@@ -122,27 +122,27 @@ class Lookup:
         where: ColumnElement[bool] | None = None,
         held: bool = False,
     ) -> None:
-        """Compile it.
+        """Compile the statement.
 
         Args:
-            key: The column of the keys, which is found with the others.
-            also: What else is found.
-            dialect: What it is compiled for.
+            key: The column of the keys; it is selected, too.
+            also: Further columns to select.
+            dialect: The SQL dialect.
             where: A condition without parameters.
-            held: Nobody deletes what was found until the commit.
+            held: Whether to lock the rows against deletion until the commit.
         """
         query = select(key, *also) if where is None else select(key, *also).where(where)
         self._as_array = dialect.name == "postgresql"
         if self._as_array:
             query = query.where(key == func.any(bindparam("keys", type_=_array_of(Text()))))
             query = query.with_for_update(read=True, key_share=True) if held else query
-        else:  # which has one writer at a time
+        else:  # SQLite has one writer at a time and needs no lock.
             keys = func.json_each(bindparam("keys", type_=Text())).table_valued("value")
             query = query.where(key.in_(select(keys.c.value)))
         self._text = str(query.compile(dialect=dialect))
 
     def rows(self, connection: Connection, keys: Collection[str]) -> Sequence[Any]:
-        """Return the rows that are there."""
+        """Return the rows of those keys that exist."""
         if self._as_array:
             return connection.exec_driver_sql(self._text, ([*keys],)).all()
         with closing(connection.connection.cursor()) as cursor:
@@ -150,7 +150,7 @@ class Lookup:
             return cursor.fetchall()
 
     def among(self, connection: Connection, keys: Collection[str]) -> set[str]:
-        """Return which of the keys there are."""
+        """Return which of the keys exist."""
         return {row[0] for row in self.rows(connection, keys)}
 
 
@@ -172,7 +172,7 @@ def _insert(table: Table, columns: Sequence[str], dialect: Dialect) -> Batch:
 
 
 def _insert_new(table: Table, columns: Sequence[str], dialect: Dialect) -> Batch:
-    """Insert rows whose key is new."""
+    """Insert rows whose key is new; leave existing rows alone."""
     rows = StatementRows(_types(table, columns), dialect)
     statement = _insert_into(table, dialect).on_conflict_do_nothing()
     return Batch(rows.into(statement), dialect, rows)
@@ -206,7 +206,7 @@ def _delete_by_id(table: Table, dialect: Dialect) -> Batch:
 
 
 def _numbered_events(dialect: Dialect) -> Batch:
-    """Insert events, each with its job's next number if it has a job; a job has one writer at a time."""
+    """Insert events, each with its job's next number, if it has a job: a job has one writer at a time."""
     table, earlier = tables.events, tables.events.alias("earlier")
     rest = ("type", "version", "at", "data", "group_name", *tables.EVENT_OWNER)
     types = _types(table, ("job_id", *rest))
@@ -227,7 +227,6 @@ class Batches:
     """Every hot statement, compiled for one dialect."""
 
     def __init__(self, dialect: Dialect) -> None:
-        """Compile all of them."""
         job = tables.jobs
         self.new_specs = _insert_new(tables.specs, ("digest", "body"), dialect)
         self.new_jobs = _insert(job, tables.JOB_NEW, dialect)

@@ -1,7 +1,7 @@
-"""Records to rows and back.
+"""Converts records to rows and back.
 
-Tuples follow the tables' column order, which ``batch`` checks when a statement is built. ``_value_`` of a word is a
-plain attribute, at a third of the cost of ``value``.
+Tuples follow the tables' column order, which ``batch`` checks when a statement is built. ``_value_`` of an enumeration
+member is a plain attribute, at a third of the cost of ``value``.
 """
 
 from __future__ import annotations
@@ -34,14 +34,13 @@ _Word = TypeVar("_Word", bound=StrEnum)
 
 
 class Vocabulary(dict[str, _Word]):
-    """The words a column may hold; looking one up is faster than asking the enumeration."""
+    """The values of an enumerated column by their text; a lookup here is faster than asking the enumeration."""
 
     def __init__(self, words: type[_Word]) -> None:
-        """Hold the words of an enumeration."""
         super().__init__((word.value, word) for word in words)
 
     def __missing__(self, word: str) -> NoReturn:
-        """Refuse a word that this version does not know."""
+        """Refuse a value that this version does not know."""
         message = f"the database holds {word!r}, which this version of Holdfast does not know"
         raise Internal(message, hint="a newer Holdfast wrote it, or the database is damaged")
 
@@ -54,20 +53,20 @@ _KINDS = Vocabulary(EntityKind)
 _STATUSES: Mapping[EntityKind, Mapping[str, str]] = {EntityKind.ATTEMPT: _ATTEMPT_STATUSES}
 _ENDINGS = Vocabulary(Ending)
 _NONE_COUNTED: Mapping[str, int] = {}
-"""Shared by every job without a retry: a million empty dicts are 64 MB."""
+"""Shared by all jobs without a retry: a million empty dicts take 64 MB."""
 _GPU = "gpu"
-"""The name of a share of a GPU among the amounts."""
+"""The key of a GPU share among the named amounts."""
 
 
 @lru_cache(maxsize=4096)
 def read_amount(cpu_m: int, memory: int, gpu: int, named: str | None) -> Resources:
-    """Build an amount from its columns; equal ones are one object."""
+    """Build an amount from its columns; equal amounts share one object."""
     amounts = {} if named is None else load_json(named)
     return Resources(cpu_m, memory, gpu, amounts.pop(_GPU, 0), tuple(sorted(amounts.items())))
 
 
 def named_amounts(request: Resources) -> str | None:
-    """Return what is asked for beside whole GPUs, memory and CPUs, as it is stored; ``None`` for nothing."""
+    """Return the amounts beside whole GPUs, memory and CPUs as stored; ``None`` for none."""
     if not request.named and not request.share_m:
         return None
     share = {_GPU: request.share_m} if request.share_m else {}
@@ -75,7 +74,7 @@ def named_amounts(request: Resources) -> str | None:
 
 
 def changed_job_row(job: Job) -> tuple[Any, ...]:
-    """Return a job's changing columns, in table order, and its id."""
+    """Return a job's mutable columns in table order, then its id."""
     request = job.request
     return (
         request.cpu_m,
@@ -237,27 +236,26 @@ def read_workload(row: Sequence[Any]) -> Workload:
     """Build a workload from its row.
 
     Raises:
-        Internal: It cannot be read, or is of a kind or version this one does not know.
+        Internal: It is damaged, or of a kind or version that this version does not know.
     """
     _, kind, *_, state = row
     return load_workload(kind, common_of(row), state)
 
 
 def common_of(row: Sequence[Any]) -> Mapping[str, Any]:
-    """Return what all kinds of workloads have, from the row of one."""
+    """Return the fields that all kinds of workloads share."""
     key, _, owner, name, *rest, group, queue, _ = row
     return dict(zip(COMMON, (key, owner or "", name or "", *rest, group or "", queue), strict=True))
 
 
 class Reader:
-    """Builds the records of one query; equal specifications, requests and words share one object."""
+    """Builds the records of one query; equal specifications, amounts and values share one object."""
 
     def __init__(self) -> None:
-        """Start with nothing seen."""
         self._words: dict[str, str] = {}
 
     def job(self, row: Row) -> Job:
-        """Build a job from its row followed by its specification's text; whatever comes then is not of the job."""
+        """Build a job from its columns and its specification's text; further columns are ignored."""
         (
             seq, job_id, name, queue, priority, submitted_at, _, gang, cpu_m, memory, gpu, named, state, reason,
             attempt, queued_at, retry_at, updated_at, started_at, ended_at, counters, retries, avoid_node,

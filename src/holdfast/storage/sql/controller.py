@@ -1,4 +1,4 @@
-"""What the controller, the only writer of lifecycle state, reads and commits: one transaction per tick."""
+"""Reads and commits lifecycle state for the controller, its only writer: one transaction per tick."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _CURRENT_RUNS = RUNS.join(
     tables.attempts,
     (tables.attempts.c.job_id == tables.runs.c.job_id) & (tables.attempts.c.number == tables.runs.c.attempt),
 ).where(
-    # Selects the jobs twice, or else SQLite scans every run there ever was.
+    # Repeating the subquery keeps SQLite from scanning every run there ever was.
     tables.runs.c.job_id.in_(select(tables.attempts.c.job_id).where(tables.ATTEMPT_ACTIVE)),
     tables.ATTEMPT_ACTIVE,
     (tables.attempts.c.dispatch == tables.runs.c.dispatch) | tables.RUN_ACTIVE,
@@ -69,7 +69,7 @@ _STATES = sorted(state.value for state in JobState)
 _state = tables.jobs.c.state
 _BETWEEN = (and_(_state > state, _state < following) for state, following in pairwise(_STATES))
 _UNKNOWN_STATES = union_all(
-    # Range by range, which the index answers; else every job there ever was is looked at.
+    # Searches range by range, which the index answers; otherwise every job there ever was is read.
     *(select(tables.jobs.c.id, _state).where(among) for among in (_state < _STATES[0], *_BETWEEN, _state > _STATES[-1]))
 )
 _HELD = select(
@@ -89,14 +89,14 @@ _KNOWN = union(
 )
 _NO_SUCH_JOB = "a change is about a job that does not exist"
 _NAMED = 10
-"""How many owners of work are found where one is too many."""
+"""How many submitters an error about foreign work looks up."""
 _earlier = tables.history.alias("earlier")
 _WAITING_STATES = tuple(state.value for state in (JobState.QUEUED, JobState.HELD))
 _SHOWN = 3
 
 
 def _last_step(job_id: ColumnElement[str], number: ColumnElement[int]) -> Select[Any]:
-    """The last step of each of some attempts."""
+    """Select the last step of attempts."""
     name = job_id.concat("/").concat(cast(number, Text))
     newest = select(func.max(_earlier.c.seq)).where(_earlier.c.kind == EntityKind.ATTEMPT.value, _earlier.c.id == name)
     return select(tables.history).where(
@@ -110,21 +110,20 @@ _LAST_HISTORY = (
     _last_step(tables.attempts.c.job_id, tables.attempts.c.number).where(tables.ATTEMPT_ACTIVE),
     _last_step(tables.jobs.c.id, tables.jobs.c.attempt + 1).where(
         tables.jobs.c.state.in_(_WAITING_STATES),
-        # Those that something happened to: nobody has looked at the others, of which there may be a million.
+        # Only jobs that something happened to: up to a million others may wait untouched.
         (tables.jobs.c.updated_at != tables.jobs.c.submitted_at) | (tables.jobs.c.reason != ""),
     ),
 )
 
 
 class SqlControllerStore(StorePart):
-    """``ControllerStore``: the part for the controller, which writes while it holds the lease on this database.
+    """``ControllerStore``: reads and writes for the controller, which writes while it holds the lease on this database.
 
-    Taking the lease and committing both lock the same row, so a takeover waits for a commit that is under way, and a
-    commit after it is refused. Where machines share a database, only its clock counts.
+    Taking the lease and committing lock the same row: a takeover waits for a commit under way, and a later commit of
+    the former holder is refused. If machines share a database, only the database's clock counts.
     """
 
     def __init__(self, database: Database, batches: Batches) -> None:
-        """Work on an open database whose schema is current."""
         super().__init__(database, batches)
         self._epoch, self._news = database.text_of(_EPOCH), database.text_of(_NEWS)
         self.mark: Callable[[], object] = database.data_version if database.is_sqlite else _unmarked
@@ -139,7 +138,7 @@ class SqlControllerStore(StorePart):
         place: str = "",
         runs_as: RunsAs | None = None,
     ) -> int:
-        """Become, or stay, the one writer of lifecycle state for ``ttl_s``; a database server has its own ``now``.
+        """Take or renew the lease for ``ttl_s`` seconds; a database server uses its own clock instead of ``now``.
 
         Raises:
             NotLeader: Another owner's lease still runs; the message names it.
@@ -148,7 +147,7 @@ class SqlControllerStore(StorePart):
         with self._database.writing() as connection:
             epoch, holder, expires_at = connection.execute(_HELD).one()
             if not self._database.is_sqlite:
-                now = connection.execute(_CLOCK).scalar_one()  # after the wait for the row's lock
+                now = connection.execute(_CLOCK).scalar_one()  # Read only after the wait for the row's lock.
             _require_free_lease(owner, heir_of=heir_of, holder=holder, left_s=expires_at - now)
             if runs_as is not None and holder != owner:
                 _settle_accounts(connection, runs_as.account)
@@ -159,7 +158,7 @@ class SqlControllerStore(StorePart):
         return led
 
     def load(self) -> Snapshot:
-        """Read everything that is still going on, and note what of it is damaged."""
+        """Read all unfinished work, and note which of it is damaged."""
         with self._database.reading() as connection:
             return _Loading(connection).snapshot()
 
@@ -233,11 +232,11 @@ class SqlControllerStore(StorePart):
 
 
 def _unmarked() -> None:
-    """Say that a server's database has no mark that is cheaper to read than its news."""
+    """Return no mark: a database server has none that is cheaper to read than the news."""
 
 
 def _settle_accounts(connection: Connection, account: Principal | None) -> None:
-    """Note whether each program runs as who submitted it; none of that time runs as anybody else."""
+    """Record whether programs run as their submitters; work from such a time never runs as another account."""
     noted = declared.leadership.c.as_submitters
     if account is not None and connection.execute(select(noted)).scalar_one():
         _require_own_work(account, [*_others(connection, account)])
@@ -245,7 +244,7 @@ def _settle_accounts(connection: Connection, account: Principal | None) -> None:
 
 
 def _others(connection: Connection, account: Principal) -> Iterator[str]:
-    """Find whose work there is beside an account's."""
+    """Find the submitters of work that is not the account's."""
     for table in (tables.jobs, tables.workloads):
         owner, uid = table.c.submitted_by, table.c.submitter_uid
         own = (owner == "") | (owner == storable(account.name)) & (uid.is_(None) | (uid == account.uid))
@@ -253,7 +252,7 @@ def _others(connection: Connection, account: Principal) -> Iterator[str]:
 
 
 def _come_to(connection: Connection, place: str, now: float) -> None:
-    """Note in which data directory files of jobs are made from now on."""
+    """Record that files of jobs are written to this data directory from now on."""
     places = declared.places
     connection.execute(update(places).where(places.c.id != place, places.c.left_at.is_(None)).values(left_at=now))
     if connection.execute(update(places).where(places.c.id == place).values(left_at=None)).rowcount == 0:
@@ -261,7 +260,7 @@ def _come_to(connection: Connection, place: str, now: float) -> None:
 
 
 class _Loading:
-    """Reads what is going on; a job is noted of which any row is damaged, and one that has ended is left alone."""
+    """Reads unfinished work; a job with a damaged row is noted, and ended jobs are left out."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -291,13 +290,13 @@ class _Loading:
     def _jobs(self) -> list[Job]:
         rows = self._connection.execute(_ACTIVE_JOBS, execution_options={"yield_per": _ROWS_AT_A_TIME})
         jobs = [*sound(rows, self._read.job, self._note)]
-        jobs.sort(key=attrgetter("seq"))  # each state comes in order; sorting in the database copies every row
+        jobs.sort(key=attrgetter("seq"))  # Each state comes in order; sorting in the database would copy every row.
         for row in self._connection.execute(_UNKNOWN_STATES):
             self._note(row, Internal(f"the database holds a job that is {row.state!r}"))
         return jobs
 
     def _last_runs(self, workloads: Iterable[Workload], last: Container[str]) -> list[Run]:
-        """Read the runs that workloads still need, of those that have ended."""
+        """Read the ended runs that workloads still need."""
         missing = [uid for workload in workloads for uid in workload.last_runs if uid not in last]
         queries = [RUNS.where(tables.runs.c.uid.in_(uids)) for uids in chunks(missing)]
         return [run for query in queries for run in self._sound(query, self._read.run)]
@@ -307,12 +306,13 @@ class _Loading:
 
     def _note(self, row: Row[*tuple[Any, ...]], why: Internal) -> None:
         columns = row._mapping  # noqa: SLF001 - its public name, so that columns cannot clash with it
-        key = columns["job_id"] if "job_id" in columns else columns["id"].partition("/")[0]  # of history
+        # A history row's id is ``<job>/<attempt>``.
+        key = columns["job_id"] if "job_id" in columns else columns["id"].partition("/")[0]
         self._damaged.setdefault(key, (UNREAD, why))
 
 
 def _read_request(row: Row[*tuple[Any, ...]]) -> Request:
-    """Read a request; one that is damaged asks nothing of anybody, so that it is handled and gone."""
+    """Read a request; a damaged one becomes an empty request, so that it counts as handled and disappears."""
     try:
         return read_request(row)
     except UNREADABLE as error:
@@ -321,7 +321,7 @@ def _read_request(row: Row[*tuple[Any, ...]]) -> Request:
 
 
 def _require_known(connection: Connection, batches: Batches, changes: Changes) -> None:
-    """Refuse what belongs to nothing that exists; the jobs this commit changes are checked anyway."""
+    """Refuse rows that belong to no job or workload; the jobs that this commit changes are checked anyway."""
     checked = changes.jobs.keys() | {job_id for job_id, _ in changes.attempts}
     unchecked = set()
     for _, entity, _ in changes.history:
@@ -352,14 +352,14 @@ def _require_free_lease(owner: str, *, heir_of: str | None, holder: str, left_s:
 
 
 def _require_own_work(account: Principal, others: Collection[str]) -> None:
-    """Check that nobody else's work would run as an account, where each ran as who submitted it until now.
+    """Check that no work of others would run as ``account``, if programs ran as their submitters until now.
 
     Args:
-        account: The one that would run all.
-        others: Whose work there is, beside that one's.
+        account: The account that would run everything.
+        others: The submitters of other work.
 
     Raises:
-        Refused: There is some; ended jobs count, as they can be retried.
+        Refused: There is other work; ended jobs count, because they can be retried.
     """
     if others:
         message = (

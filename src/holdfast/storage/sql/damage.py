@@ -1,6 +1,6 @@
-"""Rows that cannot be read, by damage or because a newer Holdfast wrote them: they keep no other row from being read.
+"""Handles unreadable rows, damaged or written by a newer Holdfast, so that they keep no other row from being read.
 
-Lists leave them out. A job shows what is left of it, so that a person finds it; nothing is ever decided from that.
+Lists leave them out. A damaged job shows what is left of it, so that a person finds it; no decision relies on that.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, HoldfastError)
-"""What reading a damaged row raises."""
+"""The exceptions that reading a damaged row can raise."""
 _EMPTY = {"named": None, "counters": "{}", "met": None, "avoid_devices": None, "avoid_nodes": None, "tried": None}
 _MOST_TOLD = 1000
 _log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ def sound(
     read: Callable[[Row[*tuple[Any, ...]]], T],
     damaged: Callable[[Row[*tuple[Any, ...]], Internal], object] = lambda row, why: None,  # noqa: ARG005 - left out
 ) -> Iterator[T]:
-    """Read what can be read of some rows; ``damaged`` is called with each of the others, and why."""
+    """Read the rows that can be read; ``damaged`` is called with each other row and the reason."""
     for row in rows:
         try:
             record = read(row)
@@ -48,28 +48,28 @@ def sound(
 
 
 class Damaged:
-    """Rows of a table that cannot be read: the log tells of each once, however often it is met."""
+    """Logs each unreadable row of a table once, however often it is read."""
 
     def __init__(self, what: str) -> None:
-        """Start with none; ``what`` is what a row of the table is called."""
+        """Remember ``what`` a row of the table is called."""
         self._what = what
         self.reported: set[Any] = set()
-        """Their first columns."""
+        """The first columns of the rows logged."""
 
     def note(self, row: Row[*tuple[Any, ...]], why: Internal) -> None:
-        """Remember a row, and tell of it if it is new."""
+        """Log a row, unless that was done before."""
         if row[0] not in self.reported and len(self.reported) < _MOST_TOLD:
             self.reported.add(row[0])
             _log.error("%s %s cannot be read and is left out: %s", self._what, row[0], why.message)
 
 
 def refuse(_: Row[*tuple[Any, ...]], why: Internal) -> None:
-    """Have nothing read where anything is damaged."""
+    """Refuse to read anything if one row is damaged."""
     raise why
 
 
 def unreadable(error: Exception) -> Internal:
-    """Say that a row cannot be read."""
+    """Return the error of an unreadable row."""
     if isinstance(error, Internal):
         return error
     message = f"a stored row cannot be read: {type(error).__name__}: {error}"
@@ -77,12 +77,12 @@ def unreadable(error: Exception) -> Internal:
 
 
 def state_left(word: str) -> JobState:
-    """Read the state of a job: it is held if that cannot be read."""
+    """Read the state of a damaged job: held if the state is unreadable, too."""
     return JobState(word) if word in _KNOWN else JobState.HELD
 
 
 def left_of_job(read: Reader, row: Row[*tuple[Any, ...]]) -> Job:
-    """Read a job; of a damaged one what can still be read, held if its state cannot be."""
+    """Read a job; of a damaged one whatever can still be read."""
     try:
         return read.job(row)
     except UNREADABLE:
@@ -93,5 +93,5 @@ def left_of_job(read: Reader, row: Row[*tuple[Any, ...]]) -> Job:
 
 
 def left_of_owner(row: Sequence[Any]) -> Workload:
-    """Build as much of a workload as has columns of its own; ``Internal`` where its kind is unknown."""
+    """Build a workload from the columns that all kinds share; ``Internal`` if its kind is unknown."""
     return left_of_workload(row[1], common_of(row))

@@ -1,4 +1,4 @@
-"""The tables of what operators declare, of what other systems call jobs, and of the servers that lead.
+"""Tables of the catalogue, of other systems' names for jobs, and of the servers that lead.
 
 With those of ``tables`` they are the schema.
 """
@@ -23,7 +23,7 @@ from sqlalchemy import (
 from holdfast.storage.sql import tables
 
 metadata = tables.metadata
-"""Of the whole schema, once this module has been imported."""
+"""The metadata of the whole schema, once this module has been imported."""
 
 settings = Table(
     "settings",
@@ -34,7 +34,7 @@ settings = Table(
     Column("paused", Text),
     CheckConstraint("id = 1", name="one_row"),
 )
-"""One row, there from the beginning; locking it serialises edits of the catalogue."""
+"""A single row, present from the beginning; locking it serialises edits of the catalogue."""
 
 policies = Table(
     "policies",
@@ -62,7 +62,7 @@ entries = Table(
     Column("body", Text, nullable=False),
     Column("submitted_by", Text, nullable=False, server_default=""),
 )
-"""What operators write, but policies: queues, failure categories, notifiers, cordons and API tokens."""
+"""Entries of every kind but policies: queues, failure categories, notifiers, cordons and API tokens."""
 
 intake = Table(
     "intake",
@@ -74,7 +74,7 @@ intake = Table(
     Column("count", Integer, nullable=False),
     Index(None, "queue", "submitted_by"),
 )
-"""When queues that limit how much is submitted in a minute took in how much; older rows go with the next one."""
+"""Submissions accepted by queues with a rate limit; the next submission deletes older rows."""
 
 places = Table(
     "places",
@@ -84,7 +84,7 @@ places = Table(
     Column("left_at", Double),
     sqlite_with_rowid=False,
 )
-"""Data directories whose servers lead, or led, and so have files of the jobs of that time."""
+"""Data directories whose servers lead or led; they hold the files of the jobs of that time."""
 
 discards = Table(
     "discards",
@@ -93,7 +93,7 @@ discards = Table(
     Column("job_id", tables.Key, primary_key=True),
     sqlite_with_rowid=False,
 )
-"""Jobs that were deleted, and where their files may still be; an empty place is any."""
+"""Deleted jobs, and where their files may still be; an empty place means anywhere."""
 
 leadership = Table(
     "leadership",
@@ -105,9 +105,9 @@ leadership = Table(
     Column("as_submitters", Boolean, nullable=False, server_default=false()),
     CheckConstraint("id = 1", name="one_row"),
 )
-"""One row, there from the beginning; its epoch grows with every change of owner.
+"""A single row, present from the beginning; its epoch grows with every change of owner.
 
-``as_submitters``: under the last one, each program ran as the account that submitted it.
+``as_submitters``: whether programs ran as their submitters under the last owner.
 """
 
 names = Table(
@@ -117,11 +117,11 @@ names = Table(
     Column("job_id", tables.Key, nullable=False, index=True),
     Column("digest", LargeBinary, nullable=False),
     Column("taken_at", Double, nullable=False),
-    # A name is taken first, which settles who has it, and its job appended then.
+    # No foreign key: the name is taken first, which settles a race, and the job is appended after it.
     ForeignKeyConstraint(["job_id"], ["jobs.id"], ondelete="CASCADE", deferrable=True, initially="DEFERRED"),
     sqlite_with_rowid=False,
 )
-"""What other systems call jobs."""
+"""Names that other systems give jobs."""
 
 endpoints = Table(
     "endpoints",
@@ -141,4 +141,4 @@ endpoints = Table(
     Index(None, "system", "name"),
     sqlite_autoincrement=True,
 )
-"""Where programs of jobs answer."""
+"""Where programs of jobs listen."""

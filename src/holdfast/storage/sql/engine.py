@@ -1,7 +1,7 @@
-"""Connections: pragmas, pools, isolation and transactions, and what the driver's errors mean.
+"""Connections: pragmas, pools, isolation, transactions, and what the driver's errors mean.
 
-Trouble that passes by itself is ``Unavailable``, what needs a person is ``Internal``; the driver's own exception stays
-on ``__cause__``.
+An error that passes by itself is ``Unavailable``, one that needs a person is ``Internal``; the driver's own exception
+stays on ``__cause__``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Dialect, Engine, PoolProxiedConnection, Select
 
 _BUSY_S = 5.0
-"""How long to wait for another process's write, or for a free connection."""
+"""Seconds to wait for another process's write, or for a free connection."""
 _AGAIN_S = 0.01
 _READERS = 8
 _POSTGRES_WRITERS = 4
@@ -37,9 +37,9 @@ _KEPT_ALIVE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-"""Without these a lost server blocks callers for a quarter of an hour; a URL's own parameters come first."""
+"""Without these a lost server blocks callers for a quarter of an hour; parameters of the URL take precedence."""
 _ABANDONED_S = 15
-"""After how long a server ends the transaction of a lost writer, and with it its locks."""
+"""Milliseconds after which a server ends the transaction of a lost writer, which frees its locks."""
 
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode=WAL",
@@ -54,10 +54,10 @@ _SQLITE_READER_PRAGMAS = ("PRAGMA query_only=ON",)
 
 
 def read_url(url_or_path: str | Path) -> URL:
-    """Read where the database is: a file's path, ``sqlite:///...`` or ``postgresql://...``.
+    """Parse the address of a database: a file's path, ``sqlite:///...`` or ``postgresql://...``.
 
     Raises:
-        InvalidSetting: Not a URL, or of a database Holdfast does not support.
+        InvalidSetting: It is not a URL, or names a database that Holdfast does not support.
     """
     text = str(url_or_path)
     if "://" not in text:
@@ -65,7 +65,7 @@ def read_url(url_or_path: str | Path) -> URL:
     try:
         url = make_url(text)
     except (exc.ArgumentError, ValueError):
-        _refuse(f"{text.partition('://')[0]}://... is not a database URL")  # the rest may hold a password
+        _refuse(f"{text.partition('://')[0]}://... is not a database URL")  # The rest may contain a password.
     driver = _DRIVERS.get(url.get_backend_name())
     if driver is None:
         _refuse(f"{url.get_backend_name()!r} is not a database Holdfast speaks")
@@ -79,14 +79,14 @@ def _refuse(message: str) -> NoReturn:
 
 
 class Database:
-    """One database: a pool that writes and a pool that reads.
+    """One database with a pool for writing and a pool for reading.
 
-    SQLite lets one connection write at a time. All writers of this process therefore share one connection
-    and wait for it in a fair queue, instead of meeting inside SQLite, which polls.
+    SQLite lets one connection write at a time. All writers of this process share one connection and queue for it
+    fairly, instead of meeting inside SQLite, which polls.
     """
 
     def __init__(self, url_or_path: str | Path) -> None:
-        """Prepare both pools; connects to nothing yet, but makes a new SQLite file private.
+        """Prepare both pools without connecting; a new SQLite file is made private.
 
         Raises:
             InvalidSetting: The URL cannot be used.
@@ -113,7 +113,7 @@ class Database:
 
     @property
     def dialect(self) -> Dialect:
-        """What statements are compiled for."""
+        """The dialect to compile statements for."""
         return self._writers.dialect
 
     @contextmanager
@@ -121,8 +121,7 @@ class Database:
         """Open a transaction that commits at the end, or rolls back on any exception.
 
         Raises:
-            Uncertain: The connection to a database server, or the log of a file, was lost while it committed: it may
-                have, or not.
+            Uncertain: The connection, or the log of a SQLite file, was lost during the commit, which may have happened.
             Unavailable, Internal: As ``translated`` says.
         """
         self._look_before_mapped_memory()
@@ -138,7 +137,7 @@ class Database:
                 transaction.commit()
                 self._marked = True
             except exc.DBAPIError as error:
-                # SQLite reports a failed COMMIT, and so does a server that refuses one; a broken connection does not.
+                # SQLite and a server that refuses a COMMIT report it; a broken connection leaves it open.
                 state = str(getattr(error.orig, "sqlstate", None))[:2]
                 if isinstance(error.orig, sqlite3.Error) or state in _SQLSTATE_UNDONE:
                     raise
@@ -162,17 +161,17 @@ class Database:
             yield connection
 
     def data_version(self) -> int:
-        """Return a number that changes with every commit to a SQLite file, by any process; for one thread at a time.
+        """Return a number that changes with every commit to a SQLite file by any process; for one thread at a time.
 
         Raises:
-            Unavailable, Internal: As ``translated`` says; or another file or log is in the place of ours.
+            Unavailable, Internal: As ``translated`` says, or the file or its log was replaced.
         """
         self._look_before_mapped_memory()
         if self._file is not None:
             self._file.require_same()
         with translated():
             if self._watching is None:
-                # Kept open: the numbers of two connections are unrelated.
+                # One connection is kept open: numbers of different connections cannot be compared.
                 self._watching = self._readers.raw_connection()
                 self._watching.detach()
             with closing(self._watching.cursor()) as cursor:
@@ -181,10 +180,10 @@ class Database:
             return int(version)
 
     def _look_before_mapped_memory(self) -> None:
-        """Look whether the index of the write-ahead log can be written: SQLite maps it and the kernel ends who cannot.
+        """Make sure that the write-ahead index is writable: SQLite maps it, and dies if it cannot write.
 
         Raises:
-            Unavailable: It has become read-only; asked again once it exists, as it may have been made in between.
+            Unavailable: It is read-only; checked again after it exists, because it may have been created in between.
         """
         if (shm := self._mapped) and not (os.access(shm, os.W_OK) or not Path(shm).exists() or os.access(shm, os.W_OK)):
             message = f"{_SQLITE_PASSING[sqlite3.SQLITE_READONLY]} ({shm} cannot be written)"
@@ -197,7 +196,7 @@ class Database:
     def only_row(self, connection: Connection, text: str) -> Any:  # noqa: ANN401 - its columns differ
         """Return the only row of a frequent statement.
 
-        By SQLite's driver: what SQLAlchemy does around a statement takes seven times as long as this one.
+        It goes to SQLite's driver directly: SQLAlchemy's work around a statement takes seven times as long as this one.
         """
         if not self.is_sqlite:
             return connection.exec_driver_sql(text).one()
@@ -221,7 +220,7 @@ def _sqlite_engine(
     )
 
     def connected(connection: sqlite3.Connection, _: object) -> None:
-        connection.isolation_level = None  # transactions begin where we say, not where the driver guesses
+        connection.isolation_level = None  # Holdfast begins transactions, not the driver.
         for pragma in (*_SQLITE_PRAGMAS, *pragmas):
             _set(connection, pragma)
 
@@ -235,7 +234,7 @@ def _sqlite_engine(
 
 
 def _set(connection: sqlite3.Connection, pragma: str) -> None:
-    """Set a pragma; two that switch a new file to write-ahead logging at once refuse each other without waiting."""
+    """Set a pragma; two processes that switch a new file to write-ahead logging refuse each other without waiting."""
     until = time.monotonic() + _BUSY_S
     while True:
         try:
@@ -288,7 +287,7 @@ _LOOK_FIRST = (
 _RESTORE = "stop Holdfast and put the last backup back: holdfast db restore FILE (what is there now is kept beside it)"
 _SHOWN = 40
 _PRIMARY = 0xFF
-"""SQLite's extended result codes carry the primary one in their low byte."""
+"""SQLite's extended result codes carry the primary code in the low byte."""
 
 _SQLITE_PASSING = {
     sqlite3.SQLITE_FULL: "the disk is full",
@@ -317,12 +316,12 @@ _SQLSTATE_UNDONE = {"23", "25", "40"}
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise Holdfast's error for whatever the driver raises inside.
+    """Translate the driver's exceptions into Holdfast's.
 
     Raises:
-        Unavailable: The disk is full, the database is locked, unreachable or busy.
-        InvalidRequest: Text has characters that do not exist.
-        Internal: The database is corrupt, or the statement was wrong.
+        Unavailable: The disk is full, or the database is locked, unreachable or busy.
+        InvalidRequest: A text has characters that do not exist.
+        Internal: The database is corrupt, or the statement is wrong.
     """
     try:
         yield
@@ -370,12 +369,12 @@ def _explain_sqlite(original: sqlite3.Error) -> HoldfastError:
 
 
 def _passing(what: str, original: BaseException | None) -> Unavailable:
-    why = str(original).partition("\n")[0]  # a server repeats the statement in lines of its own
+    why = str(original).partition("\n")[0]  # A server repeats the statement in further lines.
     return Unavailable(f"{what} ({why})", hint=_TRY_AGAIN)
 
 
 def damaged(what: object) -> Internal:
-    """Say that the database is damaged, and what to do."""
+    """Return the error of a damaged database, with what to do."""
     return Internal(f"the database is damaged ({what})", hint=_RESTORE)
 
 

@@ -1,4 +1,4 @@
-"""Figures about many jobs, each of them one aggregating query."""
+"""Figures over many jobs, one aggregating query each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TOLD = ("cause", "category", "subcategory", "node")
 
 
 class SqlFigureStore(StorePart):
-    """``OverviewStore``: the part of the store that sums up."""
+    """``OverviewStore``: the aggregated figures."""
 
     def job_figures(self, scope: FigureScope) -> Mapping[str, int]:
         query = select(_JOBS.state, func.count()).where(_lasts(tables.jobs, scope)).group_by(_JOBS.state)
@@ -63,12 +63,12 @@ class SqlFigureStore(StorePart):
         return query.where(self._has_failed(table), _ended(table, scope), _of_jobs(table, scope))
 
     def _has_failed(self, table: FromClause) -> ColumnElement[bool]:
-        """Match what failed, and was not stopped because somebody wanted that."""
+        """Match attempts that failed and were not stopped on request."""
         ended_by = func.coalesce(self._said(table.c.failure, "ended_by"), EndedBy.ITSELF.value)
         return and_(table.c.failure.is_not(None), ended_by.not_in(sorted(DELIBERATE)))
 
     def _said(self, column: ColumnElement[str], name: str) -> ColumnElement[str]:
-        """Return a field of a stored record."""
+        """Select a field of a stored record."""
         if self._database.is_sqlite:
             return func.json_extract(column, f"$.{name}")
         return func.json_extract_path_text(cast(column, JSON), name)
@@ -98,7 +98,7 @@ class SqlFigureStore(StorePart):
         ]
 
     def _shared(self, share: Share, label: str) -> ColumnElement[str]:
-        """Return what jobs are told apart by; the labels of an array's tasks are in their specifications alone."""
+        """Return the column that shares are grouped by; labels of an array's tasks are only in their specifications."""
         if share is not Share.LABEL:
             return {Share.USER: _JOBS.submitted_by, Share.QUEUE: _JOBS.queue, Share.GROUP: _JOBS.group_name}[share]
         body, path = tables.specs.c.body, ("spec", "labels", label)
@@ -132,7 +132,7 @@ def _ended(table: Table, scope: FigureScope) -> ColumnElement[bool]:
 
 
 def _span(table: Table, scope: FigureScope) -> ColumnElement[float]:
-    """Return for how long something ran within the time in question; what never started counts 0."""
+    """Select how long something ran within the period; 0 if it never started."""
     began = case((table.c.started_at > scope.since, table.c.started_at), else_=scope.since)
     ended = func.coalesce(table.c.ended_at, scope.until)
     ran = case((ended > began, ended - began), else_=0.0)
@@ -151,7 +151,7 @@ def _jobs_of(query: Select[Any], scope: FigureScope) -> Select[Any]:
 
 
 def _of_jobs(table: Table, scope: FigureScope) -> ColumnElement[bool]:
-    """Match what belongs to the jobs in question; without a filter everything does."""
+    """Match what belongs to the selected jobs; without a filter everything matches."""
     if scope.queue is None and scope.seen is None and not scope.labels:
         return table.c.job_id.is_not(None)
     return table.c.job_id.in_(_jobs_of(select(_JOBS.id), scope))

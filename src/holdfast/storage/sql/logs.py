@@ -1,8 +1,8 @@
-"""The event log, the audit log and those of job sets: what a writer's transaction appends, and reading it in order.
+"""The event log, the audit log and the logs of job sets: appended by writers' transactions, read in order.
 
 Sequence numbers must grow in the order of commits. SQLite has one writer at a time. PostgreSQL assigns a number when a
-row is inserted, and a transaction that commits later may hold the smaller one; so whoever appends takes an advisory
-lock first, as the last thing before its commit, and keeps it until then.
+row is inserted, and a transaction that commits later may hold the smaller one; so an appending transaction takes an
+advisory lock as the last thing before its commit, and keeps it until then.
 """
 
 from __future__ import annotations
@@ -52,14 +52,13 @@ _RECENT_LOSSES = (
     .order_by(_EVENTS.c.seq)
 )
 _LOCK = text("SELECT pg_advisory_xact_lock(1076755031)")
-"""Any number but the migrations', as long as every version of Holdfast takes the same one."""
+"""Any number but the migrations'; every version of Holdfast must use the same one."""
 
 
 class SqlLogStore(StorePart):
-    """``EventStore``, ``AuditStore`` and the logs of job sets: the readers' part of all logs."""
+    """``EventStore``, ``AuditStore`` and the logs of job sets, for readers."""
 
     def __init__(self, database: Database, batches: Batches) -> None:
-        """Work on an open database whose schema is current."""
         super().__init__(database, batches)
         self._damaged_events, self._damaged_entries = Damaged("event"), Damaged("entry of the audit log")
 
@@ -98,7 +97,7 @@ def _page(
     after: int,
     limit: int,
 ) -> list[T]:
-    """Read the oldest rows with ``seq > after``, without damaged ones: only at the end of the log there are fewer."""
+    """Read the oldest readable rows with ``seq > after``; fewer than the limit only at the end of the log."""
     seq, records = query.selected_columns["seq"], list[T]()
     while (room := limit - len(records)) > 0:
         rows = connection.execute(query.where(seq > after).order_by(seq).limit(room)).all()
@@ -110,12 +109,12 @@ def _page(
 
 
 def recent_losses(connection: Connection) -> list[StoredEvent]:
-    """Read the events of lost nodes among the newest, in order."""
+    """Read the node losses among the newest events, in order."""
     return [*sound(connection.execute(_RECENT_LOSSES, {"newest": RECENT_EVENTS}), _event)]
 
 
 def append_events(connection: Connection, batches: Batches, records: Iterable[EventRecord]) -> None:
-    """Append events, as the last thing a transaction does."""
+    """Append events; must be the last statement of a transaction."""
     rows: list[tuple[Any, ...]] = []
     for job_id, at, event, group, owner in records:
         entry, data = BY_KIND[type(event)], dump_json(event)
@@ -128,7 +127,7 @@ def append_events(connection: Connection, batches: Batches, records: Iterable[Ev
 
 
 def append_audited(connection: Connection, batches: Batches, audited: Sequence[AuditedChange]) -> None:
-    """Append the audit entries of operators' actions, as the last thing a transaction does."""
+    """Append audit entries; must be the last statement of a transaction."""
     if not audited:
         return
     records = [record for change in audited for record in change.records]
@@ -138,7 +137,7 @@ def append_audited(connection: Connection, batches: Batches, audited: Sequence[A
 
 
 def _of_jobs(connection: Connection, batches: Batches, records: Sequence[EventRecord]) -> list[EventRecord]:
-    """Have requests about jobs stand among the events of those that are there still, and of their groups."""
+    """List requests about jobs among the events of those jobs and of their groups, while the jobs exist."""
     groups: dict[str, str | None] = {}
     for ids in chunks([record.job_id for record in records if record.job_id is not None]):
         groups.update(tuple(row) for row in batches.known_jobs.rows(connection, ids))
@@ -151,15 +150,15 @@ def _of_jobs(connection: Connection, batches: Batches, records: Sequence[EventRe
 
 
 def set_log_row(entry: SetLogEntry) -> tuple[Any, ...]:
-    """Return the row of an entry in the log of a job set without ``seq``."""
+    """Return the row of a job set's log entry, without ``seq``."""
     return entry.set_id, entry.at, _KIND_OF[type(entry.what)], dump_json(entry.what)
 
 
 def read_set_log(row: Sequence[Any]) -> SetLogEntry:
-    """Build an entry in the log of a job set from its row.
+    """Build a job set's log entry from its row.
 
     Raises:
-        Internal: It is of a kind this version does not know.
+        Internal: It is of a kind that this version does not know.
     """
     seq, set_id, at, kind, body = row
     if kind not in _OF_SETS:
@@ -186,7 +185,7 @@ def _filtered(query: Select[Any], where: EventFilter) -> Select[Any]:
         own = table.c.job_id.is_(None) & table.c.data.contains(dump_json({"job_set": where.job_set})[1:-1])
         query = query.where(of_job | own)
     if where.group is not None:
-        # Of one group its index gives what follows a place; of several it would give all there ever was, each time.
+        # For one group the index yields what follows a position; for several it would yield everything each time.
         column = table.c.group_name.concat("") if where.group.below else table.c.group_name
         query = query.where(in_group(column, where.group))
     if where.seen is not None:
@@ -207,7 +206,7 @@ def _event(row: Row[*tuple[Any, ...]]) -> StoredEvent:
     kind: Callable[..., Event] = entry.kind
     try:
         event: Event = read_record(entry.kind, data)
-    except ValueError:  # what a program printed has lone surrogates, or the row is damaged
+    except ValueError:  # A program may print lone surrogates, and a row may be damaged.
         event = kind(**{field: _tuples(value) for field, value in load_json(data).items()})
     return StoredEvent(seq, job_id, job_seq, at, event, group or "")
 

@@ -1,4 +1,4 @@
-"""The outbox: what people are to be told, from the commit that made it true until it is forgotten."""
+"""The outbox: notifications, from the commit that made them true until they are forgotten."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _changing(notification: Notification) -> tuple[Any, ...]:
 def _read(row: Row[Any]) -> Notification:
     try:
         report = record_of(OutcomeReport, load_json(row.body))
-    except UNREADABLE as error:  # one that cannot be read must not keep the others from being told
+    except UNREADABLE as error:  # An unreadable notification must not hold up the others.
         message = f"what was to be told cannot be read: {error}"
         report = OutcomeReport(
             event="unreadable", kind="job", id=row.about, name="", at=row.created_at, state="", reason=message
@@ -96,7 +96,7 @@ def _write(connection: Connection, notification: Notification, *where: ColumnEle
 
 
 def _is_about_work_of(principal: Principal) -> ColumnElement[bool]:
-    """Say that a notification is about somebody's work; an account that was made again is somebody else."""
+    """Match notifications about the work of a user; an account created again under the same name is another user."""
 
     def theirs(table: Table) -> ColumnElement[bool]:
         account = (
@@ -110,16 +110,15 @@ def _is_about_work_of(principal: Principal) -> ColumnElement[bool]:
 
 
 def _settle(connection: Connection, notification: Notification) -> bool:
-    """Store what became of a try, if its notification still waits as it did then."""
+    """Store the outcome of a delivery, if the notification still waits as it did before."""
     waits = _table.c.state == DeliveryState.WAITING.value
     return _write(connection, notification, waits, _table.c.since == notification.since)
 
 
 class SqlNotificationStore(StorePart):
-    """``NotificationStore``: the part of the store that tells people."""
+    """``NotificationStore``: the outbox."""
 
     def __init__(self, database: Database, batches: Batches) -> None:
-        """Work on an open database whose schema is current."""
         super().__init__(database, batches)
         self._damaged = Damaged("notification")
 
@@ -167,7 +166,7 @@ class SqlNotificationStore(StorePart):
                 page += sound(rows, _read, self._damaged.note)
                 if len(rows) < room:
                     break
-                after = rows[-1].seq  # damaged ones are no end of the list
+                after = rows[-1].seq  # Damaged rows do not end the list.
             return page
 
     def replay_notifications(self, ids: Sequence[str], now: float, *, caller: Caller | None = None) -> int:
@@ -175,7 +174,7 @@ class SqlNotificationStore(StorePart):
         with self._database.writing() as connection:
             for some in chunks([*map(storable, ids)]):
                 over = _table.c.state != DeliveryState.WAITING.value
-                # Held, so that of two who ask at one moment the other finds it waiting.
+                # Locked, so that the second of two simultaneous replays finds it waiting already.
                 held = _ALL.where(_table.c.id.in_(some), over).with_for_update()
                 dead = [*sound(connection.execute(held), _read)]
                 for notification in dead:
@@ -189,7 +188,7 @@ class SqlNotificationStore(StorePart):
         is_old = _table.c.settled_at < settled_before
         old = select(_table.c.seq).where(is_old).limit(limit)
         with self._database.writing() as connection:
-            # Asked again of each row, which somebody may have replayed while this waited for it.
+            # Checked again for each row: somebody may have replayed it while this statement waited.
             return connection.execute(delete(_table).where(_table.c.seq.in_(old), is_old)).rowcount
 
     def count_notifications(self) -> Mapping[str, int]:

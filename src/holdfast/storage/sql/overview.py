@@ -1,4 +1,4 @@
-"""Queries about many jobs at once: each is asked once for a whole list."""
+"""Queries for lists of jobs: each runs once for the whole list."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LAST_RUNS = _RUNS_OF_LAST.where(_RUNS.rank < MOST_RANKS).order_by(_RUNS.generat
 
 
 class SqlOverviewStore(StorePart):
-    """``OverviewStore``: the part of the store for those who look at many jobs."""
+    """``OverviewStore``: queries for lists of jobs."""
 
     def queue_load(self, *, seen: Seen | None = None) -> Mapping[tuple[str, JobState], int]:
         query = select(_JOBS.queue, _JOBS.state, func.count()).where(_JOBS.state.in_(ACTIVE_STATES))
@@ -57,7 +57,7 @@ class SqlOverviewStore(StorePart):
         if named:
             query = query.where(_JOBS.name.icontains(storable(named), autoescape=True))
         with self._database.reading() as connection:
-            for state in states:  # by itself, so that the index gives each in order
+            for state in states:  # One query per state, so that the index yields each in order.
                 jobs += [left_of_job(read, row) for row in connection.execute(query.where(_JOBS.state == state))]
         return sorted(jobs, key=attrgetter("seq"), reverse=True)[:limit]
 

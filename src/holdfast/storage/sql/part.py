@@ -1,4 +1,4 @@
-"""What the parts of the store have in common: the database they work on, and its prepared batches."""
+"""The base of the store's parts: the database and its prepared batches."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ class StorePart:
     """A part of the store."""
 
     def __init__(self, database: Database, batches: Batches) -> None:
-        """Work on an open database whose schema is current."""
+        """Use an open database whose schema is current."""
         self._database = database
         self._batches = batches

@@ -1,6 +1,6 @@
-"""Queries of readers, and what the other parts of the store share of them.
+"""Readers' queries, and the parts of them that other modules of the store share.
 
-Every method is one transaction of its own, so every answer is a consistent snapshot.
+Every method is a transaction of its own, so every answer is a consistent snapshot.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ ACTIVE_STATES = tuple(sorted(state.value for state in JobState if state not in J
 _IDS_PER_QUERY = 1000
 _LAST_CHARACTER = "\U0010ffff"
 _SHOWN = 5
-"""How many candidates an ambiguous prefix lists."""
+"""How many candidates the error about an ambiguous prefix lists."""
 _TABLE = tables.workloads
 _NAMES = declared.names
 _IN_ORDER = select(_TABLE).order_by(_TABLE.c.name, _TABLE.c.id)
@@ -73,14 +73,14 @@ _SHORTEST_PREFIX = 6
 
 
 def history_of(job_id: str | ColumnElement[str]) -> ColumnElement[bool]:
-    """Match the history of a job's attempts, whose ids begin with the job's and a slash."""
+    """Match the history of a job's attempts, whose ids begin with the job's id and a slash."""
     history, job = tables.history, literal(job_id) if isinstance(job_id, str) else job_id
-    after = job.concat("0")  # what follows the slash
+    after = job.concat("0")  # The character after the slash.
     return (history.c.kind == EntityKind.ATTEMPT.value) & (history.c.id > job.concat("/")) & (history.c.id < after)
 
 
 def read_quarantined(connection: Connection) -> dict[str, Quarantined]:
-    """Read which workloads are quarantined."""
+    """Read which workloads are quarantined, and why."""
     return {row.id: Quarantined(*row) for row in connection.execute(_QUARANTINED)}
 
 
@@ -91,17 +91,17 @@ def chunks(ids: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def names_like(connection: Connection, prefix: str, *, limit: int, is_sqlite: bool) -> Sequence[str]:
-    """List names that begin so, of jobs that belong to no job set or array; each once, in order."""
+    """List the names with a prefix, of jobs outside job sets and arrays: each once, in order."""
     name, begun = tables.jobs.c.name, storable(prefix)
     begins = name.startswith(begun, autoescape=True)
-    if is_sqlite:  # whose LIKE ignores case, and so its index
+    if is_sqlite:  # LIKE ignores case in SQLite and so does not use the index.
         begins = and_(name >= begun, name < f"{begun}{_LAST_CHARACTER}")
     query = select(name).where(begins, tables.jobs.c.set_id.is_(None)).distinct().order_by(name).limit(limit)
     return connection.execute(query).scalars().all()
 
 
 def going_on(connection: Connection) -> tuple[dict[str, Workload], dict[str, tuple[str, HoldfastError]]]:
-    """Read the workloads of all jobs that are not terminal, and all that are no job's; and why some cannot be read."""
+    """Read the workloads of unfinished jobs and those without a job, and why some cannot be read."""
     unreadable: dict[str, tuple[str, HoldfastError]] = {}
     rows = connection.execute(_GOING_ON)
     read = sound(rows, codec.read_workload, lambda row, why: unreadable.update({row.id: (row.kind, why)}))
@@ -109,7 +109,7 @@ def going_on(connection: Connection) -> tuple[dict[str, Workload], dict[str, tup
 
 
 def owners(connection: Connection, *only: ColumnElement[bool]) -> Iterator[Owner]:
-    """Yield the workloads that are made of jobs, or some of them; those that cannot be read are left out."""
+    """Yield the workloads that own jobs, or some of them; unreadable ones are left out."""
     query = select(_TABLE).where(_TABLE.c.name.is_not(None), *only)
     for owner in sound(connection.execute(query), codec.read_workload):
         if isinstance(owner, Owner):
@@ -139,7 +139,7 @@ class SqlQueryStore(StorePart):
         return left_of_job(codec.Reader(), row)
 
     def _near(self, reference: str) -> Sequence[str]:
-        """List names that may have been meant: some that begin alike."""
+        """List similar names for a hint: those with the same first letter."""
         with self._database.reading() as connection:
             return names_like(connection, reference[:1], limit=_MOST_NEAR, is_sqlite=self._database.is_sqlite)
 
@@ -342,7 +342,7 @@ def _page(
         page += [cast("W", workload) for workload in sound(rows, codec.read_workload, damaged)]
         if limit is None or len(rows) < limit:
             break
-        after = rows[-1].name  # damaged ones are no end of the list
+        after = rows[-1].name  # Damaged rows do not end the list.
     return page[:limit]
 
 
@@ -351,7 +351,7 @@ def _tell_unreadable(unreadable: OnUnreadable, row: Row[*tuple[Any, ...]], why: 
 
 
 def _asked_of(connection: Connection, workloads: Sequence[W]) -> list[AskedOf[W]]:
-    """Add the pending requests of workloads; each of these requests is about one."""
+    """Add the pending requests of workloads; each such request concerns one."""
     table, by_target = tables.requests, defaultdict[str, list[Request]](list)
     for ids in chunks([dump_json((workload.id,)) for workload in workloads]):
         query = select(table).where(table.c.kind != RequestKind.SUBMIT, table.c.job_ids.in_(ids)).order_by(table.c.id)
@@ -361,6 +361,6 @@ def _asked_of(connection: Connection, workloads: Sequence[W]) -> list[AskedOf[W]
 
 
 def _no_such_job(reference: str, names: Sequence[str] = ()) -> NotFound:
-    """Say that no job matches a reference, and which of some names may have been meant."""
+    """Return the error of an unknown job, with the closest name as a hint."""
     hint = closest(reference, names) or "list jobs with: holdfast get jobs"
     return NotFound(f"no job has the id or name {reference!r}", hint=hint)

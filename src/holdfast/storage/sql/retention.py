@@ -1,4 +1,4 @@
-"""What is deleted of jobs that are long over; rows that belong to one are deleted by the schema's cascades."""
+"""Deletes jobs that ended long ago; the schema's cascades delete the rows that belong to them."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _FORGET_HISTORY = delete(tables.history).where(history_of(bindparam("job", type_
 _MAY_NEED_TASKS = (tables.workloads.c.kind == ARRAY) & (
     tables.workloads.c.state.contains('"origins"') | tables.workloads.c.spec.contains(AFTER)
 )
-"""Of many arrays that are stored most are over and take nothing over: not worth being read in every step."""
+"""Most stored arrays have ended and take nothing over; reading them in every step would be a waste."""
 _IN_PROGRESS = (tables.workloads.c.kind == ARRAY) & ~tables.workloads.c.state.contains('"status"')
-"""Arrays that have not ended, as far as anybody can read: a text within what is stored has no bare quotes."""
+"""Arrays that have not ended, as far as they can be read: text within stored JSON has no bare quotes."""
 _WAITING_STATES = (JobState.WAITING.value, JobState.HELD.value)
 _SPECS_PER_PART = 1000
 _DISCARDS = declared.discards.c
@@ -42,7 +42,7 @@ _CLOCKS_DIFFER_S = 3600.0
 
 
 class SqlRetentionStore(StorePart):
-    """``RetentionStore``: the part of the store for retention."""
+    """``RetentionStore``: what retention deletes."""
 
     def finished_jobs(self, *, after: int, limit: int) -> Sequence[FinishedJob]:
         jobs = tables.jobs
@@ -138,7 +138,7 @@ def _delete(connection: Connection, ids: Sequence[str], waited: AwaitedWork | No
     chosen = select(jobs.c.id, jobs.c.spec, jobs.c.submitted_at, jobs.c.updated_at, jobs.c.set_id).where(
         jobs.c.id.in_(ids), jobs.c.state.in_(_ENDED_STATES)
     )
-    # Held first, and asked for then: who wants a job to run again holds it, too.
+    # The rows are locked before the requests are read: a retry locks the job, too.
     rows = connection.execute(chosen.with_for_update()).all()
     waited = waited or _waited_for(connection)
     needed = _asked_for(connection, ids) | waited.ids | _waited_for_since(connection, waited.last)
@@ -150,7 +150,7 @@ def _delete(connection: Connection, ids: Sequence[str], waited: AwaitedWork | No
         return len(going)
     _remember_files(connection, going)
     gone = {row.id: row.spec for row in going}
-    # Neither has a foreign key to cascade by.
+    # Neither table has a foreign key to cascade by.
     connection.execute(_FORGET_HISTORY, [{"job": job_id} for job_id in gone])
     connection.execute(delete(tables.workloads).where(tables.workloads.c.id.in_(gone)))
     deleted = connection.execute(delete(jobs).where(jobs.c.id.in_(gone))).rowcount
@@ -159,7 +159,7 @@ def _delete(connection: Connection, ids: Sequence[str], waited: AwaitedWork | No
 
 
 def _remember_files(connection: Connection, jobs: Iterable[Row[*tuple[Any, ...]]]) -> None:
-    """Note in which data directories files of jobs may be."""
+    """Record which data directories may hold files of the jobs."""
     places = [LedDirectory(*row) for row in connection.execute(select(declared.places))]
     rows = [
         {"place": place, "job_id": job.id}
@@ -170,7 +170,7 @@ def _remember_files(connection: Connection, jobs: Iterable[Row[*tuple[Any, ...]]
 
 
 def _asked_for(connection: Connection, ids: Sequence[str]) -> set[str]:
-    """Return which jobs are to run again."""
+    """Return the jobs that are to be retried."""
     table = tables.requests.c
     targets = [dump_json((job_id,)) for job_id in ids]
     query = select(table.job_ids).where(table.kind == RequestKind.RETRY.value, table.job_ids.in_(targets))
@@ -178,7 +178,7 @@ def _asked_for(connection: Connection, ids: Sequence[str]) -> set[str]:
 
 
 def _counted(connection: Connection, tasks: Mapping[str, str]) -> set[str]:
-    """Return which of some tasks, by id with their arrays, are of arrays in progress: whoever restarts counts them."""
+    """Return the tasks of unfinished arrays, which a restarting controller counts."""
     workloads = tables.workloads.c
     going = set(
         connection.execute(select(workloads.id).where(workloads.id.in_({*tasks.values()}), _IN_PROGRESS)).scalars()
@@ -187,9 +187,9 @@ def _counted(connection: Connection, tasks: Mapping[str, str]) -> set[str]:
 
 
 def _waited_for(connection: Connection) -> AwaitedWork:
-    """Read what work waits for that has not heard of its end: a controller that restarts looks that up.
+    """Read what work waits for and has not been told about: a restarting controller looks it up.
 
-    The last controller may have been killed between the commit of an end and those that tell thousands of it.
+    The last controller may have been killed between the commit of an end and the commits that tell those who wait.
     """
     last = connection.execute(select(func.max(tables.jobs.c.seq))).scalar_one() or 0
     awaited = _named(connection)
@@ -199,7 +199,7 @@ def _waited_for(connection: Connection) -> AwaitedWork:
 
 
 def _waited_for_since(connection: Connection, last: int) -> set[str]:
-    """Read what jobs wait for that came after one, and workloads that the controller has not taken in yet."""
+    """Read what newer jobs wait for, and workloads that the controller has not accepted yet."""
     requests, awaited = tables.requests.c, _named(connection, tables.jobs.c.seq > last) | _named_again(connection)
     texts = connection.execute(select(requests.job_ids).where(requests.kind == RequestKind.SUBMIT.value)).scalars()
     for some in chunks([key for text in texts for key in load_json(text)]):
@@ -219,7 +219,7 @@ def _named(connection: Connection, *only: ColumnElement[bool]) -> set[str]:
 
 
 def _named_again(connection: Connection) -> set[str]:
-    """Return what jobs wait for that are about to be retried: they look at it anew."""
+    """Return what jobs about to be retried wait for: they check it again."""
     jobs, requests, named = tables.jobs.c, tables.requests.c, set[str]()
     texts = connection.execute(select(requests.job_ids).where(requests.kind == RequestKind.RETRY.value)).scalars()
     query = select(tables.specs.c.body).join(tables.jobs, jobs.spec == tables.specs.c.digest)
@@ -230,13 +230,13 @@ def _named_again(connection: Connection) -> set[str]:
 
 
 def _tasks_among(ids: Iterable[str], needing: Iterable[Workload]) -> set[str]:
-    """Return which of some jobs are tasks that arrays in progress take over, or wait for one by one."""
+    """Return the jobs that are tasks which unfinished arrays take over or wait for one by one."""
     arrays = {f"{key}-" for job in needing for key in arrays_needed_by(job)}
     return {key for key in ids if key.startswith(tuple(arrays))}
 
 
 def _may_have_files(places: Iterable[LedDirectory], since: float, until: float) -> list[str]:
-    """Return which data directories may have files of a job of some time; where none may, any may."""
+    """Return which data directories may hold files of a job of that period; an empty text means any."""
     return [
         place.id
         for place in places

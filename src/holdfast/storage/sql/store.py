@@ -1,4 +1,4 @@
-"""The whole store on one SQL database, put together from its parts."""
+"""Assembles the store on one SQL database from its parts."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ class SqlStore(
     SqlFigureStore,
     SqlEndpointStore,
 ):
-    """Every part of the ``Store`` port; safe to use from many threads."""
+    """The whole ``Store`` port; safe to use from many threads."""
 
     def __init__(self, database: Database) -> None:
-        """Work on an open database whose schema is current."""
         super().__init__(database, Batches(database.dialect))
 
     def close(self) -> None:
@@ -48,16 +47,16 @@ class SqlStore(
 def open_store(url_or_path: str | Path, *, before_upgrade: Callable[[], None] = lambda: None) -> SqlStore:
     """Open a database: a file's path, ``sqlite:///...`` or ``postgresql://...``.
 
-    A SQLite file is made and upgraded as needed; a database server is only checked, because several
-    processes share it and its operator says when it is upgraded.
+    A SQLite file is created and upgraded as needed. A database server is only checked: several processes share it, and
+    its operator decides when to upgrade.
 
     Args:
-        url_or_path: Where it is.
+        url_or_path: The database.
         before_upgrade: Called before an older schema is upgraded; may raise to leave it alone.
 
     Raises:
         InvalidSetting: The URL cannot be used.
-        Conflict: The schema is not the one this version needs.
+        Conflict: The schema is not the one that this version needs.
         Unavailable, Internal: As ``translated`` says.
     """
     database = Database(url_or_path)

@@ -1,4 +1,4 @@
-"""What the APIs may write: jobs, workloads made of jobs, and requests."""
+"""Writes what the APIs submit: jobs, workloads made of jobs, and requests."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _ACTS_WHERE_SUSPENDED = {**_ACTS, RequestKind.HOLD: Act.SUSPEND, RequestKind.REL
 
 
 class SqlSubmissionStore(StorePart):
-    """``SubmissionStore``: the part of the store for the APIs."""
+    """``SubmissionStore``: writes for the APIs."""
 
     def require_room(self, submission: Submission, now: float) -> None:
         with self._database.reading() as connection:
@@ -99,9 +99,9 @@ class SqlSubmissionStore(StorePart):
             require_queues(connection, self._batches, _queues_of(submission))
             take_in(connection, submission, now)
             require_policies(connection, self._batches, submission.policies)
-            share_specs(connection)  # from here on nothing is deleted that this relies on
+            share_specs(connection)  # From here on nothing that the submission relies on is deleted.
             require_awaited(connection, submission.awaited)
-            # Inserting first lets the database settle a race between two of one name.
+            # Inserting first lets the database settle a race for a name.
             if owner is not None and self._batches.new_workloads.run(connection, [codec.workload_row(owner)]) != 1:
                 raise _known_workload(owner)
             for submitted in submission.also:
@@ -128,7 +128,7 @@ class SqlSubmissionStore(StorePart):
     def _claim_key(
         self, connection: Connection, submission: Submission, ids: tuple[str, ...], now: float
     ) -> tuple[str, ...] | None:
-        """Take the idempotency key, or return what its first call returned.
+        """Take the idempotency key, or return the result of the first call with it.
 
         Inserting first lets the database settle a race between two equal calls.
         """
@@ -147,7 +147,7 @@ class SqlSubmissionStore(StorePart):
         return tuple(load_json(earlier.job_ids))
 
     def _claimed(self, connection: Connection, submission: Submission, now: float) -> dict[str, str]:
-        """Take the keys and the names of jobs; returns, by its id, the job of each that was taken before."""
+        """Take the keys and names of jobs. Returns the job that already holds each, by the new job's id."""
         claims = {job_id: _kept_key(key, submission.caller) for job_id, key in submission.claims.items()}
         claimed = self._claim_each(connection, claims, now) if claims else {}
         if submission.names:
@@ -155,7 +155,7 @@ class SqlSubmissionStore(StorePart):
         return claimed
 
     def _claim_each(self, connection: Connection, claims: Mapping[str, str], now: float) -> dict[str, str]:
-        """Take the keys of single jobs; returns, by its id, the job that each key was taken for before."""
+        """Take the keys of single jobs. Returns the job that already holds each, by the new job's id."""
         rows = [(key, "", dump_json([job_id]), now) for job_id, key in claims.items()]
         if self._batches.keys.run(connection, rows) == len(rows):
             return {}
@@ -175,7 +175,7 @@ class SqlSubmissionStore(StorePart):
 
 
 def _move_versions(connection: Connection, request: Request, version: int | None) -> dict[str, str]:
-    """Advance the versions of the named workloads a request is about; until the commit nobody else can make one.
+    """Advance the versions of the named workloads that a request concerns; the rows stay locked until the commit.
 
     Returns:
         Their kinds, by id.
@@ -207,7 +207,7 @@ def _append_ends(connection: Connection, batches: Batches, submission: Submissio
 
 
 def append_jobs(connection: Connection, batches: Batches, jobs: Iterable[Job]) -> None:
-    """Append jobs that are new, with their specifications."""
+    """Insert new jobs with their specifications."""
     digests: dict[str, bytes] = {}
     rows: Rows = []
     for job in jobs:
@@ -221,7 +221,7 @@ def append_jobs(connection: Connection, batches: Batches, jobs: Iterable[Job]) -
 
 
 def change_specs(connection: Connection, batches: Batches, changed: Sequence[Job]) -> None:
-    """Write the specifications of jobs that have others now, and delete the former ones unless other jobs have them."""
+    """Write the new specifications of jobs, and delete the former ones that no other job uses."""
     jobs = tables.jobs
     lock_specs(connection)
     batches.new_specs.run(connection, [(digest_of(spec), spec) for spec in {job.spec for job in changed}])
@@ -239,21 +239,21 @@ def digest_of(spec: str) -> bytes:
 
 
 def delete_unused(connection: Connection, digests: Iterable[bytes]) -> None:
-    """Delete specifications that no job has any more; under ``SPECS_LOCK``."""
+    """Delete specifications that no job uses; requires ``lock_specs``."""
     specs = tables.specs
     unused = ~exists().where(tables.jobs.c.spec == specs.c.digest)
     connection.execute(delete(specs).where(specs.c.digest.in_(digests), unused))
 
 
 def _kept_key(key: str, caller: Caller | None) -> str:
-    """Return what an idempotency key is kept as: of users each has its own ones, and admins see whatever there is."""
+    """Return the stored form of an idempotency key: each user has their own; admins share theirs."""
     if caller is None or Role.ADMIN in caller.principal.roles:
         return key
-    return f"{caller.actor}\n{key}"  # no key has a line break
+    return f"{caller.actor}\n{key}"  # No key contains a line break.
 
 
 def _request_of(submission: Submission) -> Request:
-    """Return the controller request of a submission."""
+    """Return the controller's request for a submission."""
     owner = submission.owner
     if owner is not None:
         return Request(RequestKind.SUBMIT, (owner.id,), owner.created_at)
@@ -262,18 +262,18 @@ def _request_of(submission: Submission) -> Request:
 
 
 def _ends_of(submission: Submission) -> Iterator[tuple[Request, Caller | None]]:
-    """Yield the requests to end what gives up its name to a job of a submission, each with who asks."""
+    """Yield the requests that end the former holders of names, each with its caller."""
     for job_id, name in submission.names.items():
         yield from ((request, submission.callers.get(job_id, submission.caller)) for request in name.ends)
 
 
 def _ids_of(submission: Submission) -> tuple[str, ...]:
-    """Return the ids of all that a submission appends, but for a workload that its jobs belong to."""
+    """Return the ids of everything a submission appends, except the workload that its jobs belong to."""
     return (*(job.id for job in submission.jobs), *(workload.id for workload in submission.also))
 
 
 def _without(submission: Submission, existing: Collection[str]) -> Submission:
-    """Return a submission without the jobs of these ids."""
+    """Return a submission without some of its jobs."""
     if not existing:
         return submission
     labels = {job_id: pairs for job_id, pairs in submission.labels.items() if job_id not in existing}
@@ -283,20 +283,20 @@ def _without(submission: Submission, existing: Collection[str]) -> Submission:
 
 
 def _first_jobs(submission: Submission) -> list[str]:
-    """Return the names of the first jobs of a set's replicated jobs: sets that share a job share one of these."""
+    """Return the first job's name of each of a set's replicated jobs: sets that share a job name share one of these."""
     if submission.owner is None or submission.owner.kind != JOBSET:
         return []
     return [job.name for job in submission.jobs if job.child is not None and job.child.index == 0]
 
 
 def _queues_of(submission: Submission) -> set[str]:
-    """Return the queues of all that is submitted."""
+    """Return the queues of everything submitted."""
     owners = [*submission.also, *([] if submission.owner is None else [submission.owner])]
     return {*map(attrgetter("queue"), [*submission.jobs, *map(needs_of, owners)])} - {""}
 
 
 def _submission_events(submission: Submission) -> Iterator[EventRecord]:
-    """Yield the events of a submission: its job set's, if it has one, and each job's."""
+    """Yield the events of a submission: one per job, and one for its job set."""
     owner = submission.owner
     if owner is not None and owner.kind == JOBSET:
         created = JobSetCreated(owner.id, owner.name, len(submission.jobs), owner.submitted_by)
@@ -305,9 +305,9 @@ def _submission_events(submission: Submission) -> Iterator[EventRecord]:
 
 
 def _audited_submission(submission: Submission) -> list[AuditedChange]:
-    """Return the entries of a submission whose callers are known.
+    """Return the audit entries of a submission whose caller is known.
 
-    It is one, with what came first and how much there is of each kind, or one for each job that came by itself.
+    There is one entry, with the first id and the number of each kind, or one per job if jobs have callers of their own.
     """
     owner = submission.owner
     if submission.callers:
@@ -326,12 +326,12 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _audited_changes(request: Request, caller: Caller | None, named: Mapping[str, str]) -> list[AuditedChange]:
-    """Return an audited change for each workload, if the caller is known; of submissions see ``_audited_submission``.
+    """Return an audit entry per target of a request with a caller; for submissions see ``_audited_submission``.
 
     Args:
-        request: What is asked for.
-        caller: Who asks.
-        named: The kinds of those that have names of their own, by id; the others are jobs.
+        request: The request.
+        caller: Who makes it.
+        named: The kinds of targets with names of their own, by id; all others are jobs.
     """
     kind, audited = request.kind, []
     for key in request.targets if caller is not None and kind in _ACTS else ():
@@ -346,10 +346,10 @@ def _audited_changes(request: Request, caller: Caller | None, named: Mapping[str
 
 
 def _require_version(workload: Workload, version: int) -> None:
-    """Check that a workload still has the version its reader knows.
+    """Check that a workload still has the version that the caller read.
 
     Raises:
-        VersionConflict: It was changed since.
+        VersionConflict: It was changed meanwhile.
     """
     if workload.version != version:
         raise VersionConflict.of(workload.noun, workload.name, current=workload.resource_version)

@@ -1,6 +1,6 @@
 """The relational schema, for every supported database.
 
-Statuses carry no CHECK: new ones get added, and widening a CHECK rebuilds the table in SQLite; the codec refuses
+Statuses have no CHECK: new statuses get added, and widening a CHECK rebuilds the table in SQLite. The codec refuses
 unknown ones.
 """
 
@@ -41,22 +41,22 @@ metadata = MetaData(
 )
 
 Counter = BigInteger().with_variant(Integer, "sqlite")
-"""SQLite counts up by itself only in a column declared INTEGER."""
+"""SQLite numbers rows by itself only in a column declared INTEGER."""
 Key = Text().with_variant(Text(collation="C"), "postgresql")
 """Compared byte by byte everywhere, so that a range of keys is a prefix."""
 
 
 def _not_among(column: str, words: frozenset[str]) -> str:
-    """Say it without ``IN``: SQLite makes a table of its list again for every row that an index of such rows is for."""
+    """Exclude values without ``IN``: for every row of such an index SQLite would build a table of the list again."""
     return " AND ".join(f"{column} <> '{word}'" for word in sorted(words))
 
 
 ATTEMPT_ACTIVE = text(_not_among("attempts.status", frozenset(ATTEMPT_TERMINAL)))
 RUN_ACTIVE = text(_not_among("runs.status", frozenset(RUN_TERMINAL)))
-"""Literal, not bound: a partial index serves a query only when the two conditions read the same."""
+"""Literal, not bound: a partial index serves a query only if both conditions read the same."""
 _BEGUN = frozenset(JobState) - JOB_WAITING - {JobState.WAITING}
 JOB_WAITS = text(_not_among("jobs.state", _BEGUN))
-"""That a job takes up room in a queue that limits how many wait; as above."""
+"""Whether a job counts against a queue's limit of waiting jobs; literal, as above."""
 _INDEXED_ATTEMPT = text(_not_among("status", frozenset(ATTEMPT_TERMINAL)))
 _INDEXED_RUN = text(_not_among("status", frozenset(RUN_TERMINAL)))
 _INDEXED_WAITING = text(_not_among("state", _BEGUN))
@@ -81,7 +81,7 @@ specs = Table(
     Column("digest", LargeBinary, primary_key=True),
     Column("body", Text, nullable=False),
 )
-"""Specifications by digest: equal ones are stored once, and a job's changing row stays short."""
+"""Specifications by digest: equal ones are stored once, and a job's mutable row stays short."""
 
 jobs = Table(
     "jobs",
@@ -107,7 +107,7 @@ jobs = Table(
     Column("retries", Integer, nullable=False),
     Column("avoid_node", Text),
     Column("cancel_requested", Boolean, nullable=False),
-    Column("set_id", Key),  # no foreign key: a set's jobs outlive it
+    Column("set_id", Key),  # No foreign key: a set's jobs outlive it.
     Column("replicated_job", Text),
     Column("job_index", Integer),
     Column("ready_at", Double),
@@ -119,27 +119,28 @@ jobs = Table(
     Column("submitter_uid", BigInteger),
     Column("group_name", Key),
     Column("kind", Text, nullable=False, server_default=GANG),
-    Column("parent", Key),  # no foreign key: a child may be deleted later than its parent
+    Column("parent", Key),  # No foreign key: a child may be deleted later than its parent.
     Index(None, "state", "seq"),
     Index(None, "submitted_by", "seq"),
     CheckConstraint("gang >= 1", name="gang"),
     CheckConstraint("attempt >= 0 AND retries >= 0", name="counts"),
-    sqlite_autoincrement=True,  # a pruned job's number is never reused
+    sqlite_autoincrement=True,  # The number of a deleted job is never used again.
 )
 _grouped = jobs.c.group_name.is_not(None)
 Index("ix_jobs_group_name_seq", jobs.c.group_name, jobs.c.seq, sqlite_where=_grouped)
 JOB_CHILD = ("set_id", "replicated_job", "job_index")
-"""Where a job stands in its job set; all of them NULL for a job outside any set."""
+"""A job's place in its job set; all NULL outside a set."""
 JOB_SUBMITTER = ("submitted_by", "submitter_uid")
-"""Whose a job or a workload is."""
+"""The submitter of a job or workload."""
 JOB_GROUP = ("group_name",)
-"""What it is found by together with others; NULL where that is nothing, which no index holds."""
+"""Further fields to filter by; NULL if empty, which no index holds."""
 _FIXED_FIRST = ("id", "name", "queue", "priority", "submitted_at", "spec", "gang", "named")
 JOB_FIXED = (*_FIXED_FIRST, *JOB_CHILD, *JOB_SUBMITTER, *JOB_GROUP, "kind", "parent")
-"""Written once, when a job is submitted."""
+"""Written once, when the job is submitted."""
 JOB_CHANGING = tuple(column.name for column in jobs.columns if column.name not in JOB_FIXED and not column.primary_key)
 JOB_NEW = tuple(column.name for column in jobs.columns if not column.primary_key)
-# A new database on PostgreSQL has partial indexes, too: to say so here would import its dialect at each start.
+# PostgreSQL creates these partial indexes itself (see migrations): declaring them here would import its dialect each
+# time.
 _in_a_set = text("set_id IS NOT NULL")
 Index("ix_jobs_of_sets", jobs.c.set_id, jobs.c.seq, sqlite_where=_in_a_set)
 Index("ix_jobs_waiting", jobs.c.queue, jobs.c.submitted_by, sqlite_where=_INDEXED_WAITING)
@@ -224,7 +225,7 @@ history = Table(
     CheckConstraint("attempts >= 1", name="merged"),
     sqlite_with_rowid=False,
 )
-"""The steps of every entity, by its kind; without foreign keys, because entities are in many tables."""
+"""The steps of every entity, by its kind; no foreign keys, because entities are in many tables."""
 
 nodes = Table(
     "nodes",
@@ -250,7 +251,7 @@ requests = Table(
     Column("actor", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("payload", Text, nullable=False, server_default=""),
-    sqlite_autoincrement=True,  # the id of a handled request is never reused
+    sqlite_autoincrement=True,  # The id of a handled request is never used again.
 )
 
 workloads = Table(
@@ -276,12 +277,12 @@ workloads = Table(
     UniqueConstraint("kind", "name"),
     CheckConstraint("generation >= 1", name="generation"),
 )
-"""What is stored of workloads, of any kind; without foreign keys, because only some are a job's.
+"""Records of workloads of every kind; no foreign keys, because only some belong to a job.
 
-The queue's record of a gang, ``jobs``, is all there is of it.
+A gang has no record here: ``jobs`` holds all of it.
 """
 WORKLOAD_FIXED = ("kind", "owner", "name", "version", "created_at", *JOB_SUBMITTER, *JOB_GROUP, "queue")
-"""Written once, but for the version, which requests move."""
+"""Written once, except the version, which requests advance."""
 _expiring = workloads.c.expires_at.is_not(None)
 Index("ix_workloads_expiring", workloads.c.expires_at, sqlite_where=_expiring)
 
@@ -295,9 +296,9 @@ set_log = Table(
     Column("body", Text, nullable=False),
     ForeignKeyConstraint(["set_id"], ["workloads.id"], ondelete="CASCADE"),
     Index(None, "set_id", "seq"),
-    sqlite_autoincrement=True,  # readers resume by it
+    sqlite_autoincrement=True,  # Readers resume by it.
 )
-"""The decisions about a set's failed jobs and their facts; deleted with the set."""
+"""Decisions about a set's failed jobs, with their facts; deleted with the set."""
 
 reruns = Table(
     "reruns",
@@ -309,7 +310,7 @@ reruns = Table(
     ForeignKeyConstraint(["array"], ["workloads.id"], ondelete="CASCADE"),
     sqlite_with_rowid=False,
 )
-"""Which array runs a task again for which time, counted from the array all of it began with; deleted with it."""
+"""Which array reruns a task, counted from the array that ran it first; deleted with the array."""
 
 quarantine = Table(
     "quarantine",
@@ -320,7 +321,7 @@ quarantine = Table(
     Column("message", Text, nullable=False),
     sqlite_with_rowid=False,
 )
-"""Workloads of any kind that are left alone because handling them failed."""
+"""Workloads left alone because handling them failed."""
 
 events = Table(
     "events",
@@ -338,10 +339,11 @@ events = Table(
     Column("queue", Text),
     _job_reference(),
     UniqueConstraint("job_id", "job_seq"),
-    sqlite_autoincrement=True,  # readers resume by it: a number is never reused
+    sqlite_autoincrement=True,  # Readers resume by it: a number is never used again.
 )
-"""The event log; a job's events are deleted with the job. Those of arrays and job sets outlive them, and so say whose
-they were and in which queue; of jobs' these columns are NULL, as their jobs say so.
+"""The event log; a job's events are deleted with the job.
+
+Events of arrays and job sets outlive them and so name their owner and queue; for events of jobs these are NULL.
 """
 EVENT_OWNER = ("submitted_by", "submitter_uid", "queue")
 _of_groups = events.c.group_name.is_not(None)
@@ -362,7 +364,7 @@ audit = Table(
     Column("detail", Text, nullable=False),
     sqlite_autoincrement=True,
 )
-"""The audit log; without foreign keys, so that it outlives its subjects."""
+"""The audit log; no foreign keys, so that it outlives its subjects."""
 
 idempotency = Table(
     "idempotency",
@@ -388,9 +390,9 @@ notifications = Table(
     Column("next_at", Double, nullable=False),
     Column("settled_at", Double),
     Column("error", Text, nullable=False),
-    sqlite_autoincrement=True,  # readers resume by it
+    sqlite_autoincrement=True,  # Readers resume by it.
 )
-"""What people are to be told; without foreign keys, so that a job's outlive it until they are forgotten themselves."""
+"""Notifications; no foreign keys, so that they outlive their jobs until they are forgotten."""
 NOTIFICATION_NEW = tuple(column.name for column in notifications.columns if not column.primary_key)
 NOTIFICATION_WAITS = text("notifications.state = 'Waiting'")
 """Literal, as for ``ATTEMPT_ACTIVE``."""

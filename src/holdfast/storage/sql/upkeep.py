@@ -1,4 +1,4 @@
-"""Maintenance of a whole database: check its integrity, copy it, restore a copy.
+"""Maintenance of a whole database: checks it, copies it and restores a copy.
 
 A restore replaces files in an order that leaves a usable database after a crash at any point.
 """
@@ -40,32 +40,32 @@ class DatabaseHealth(Struct, frozen=True):
     """The result of examining a database."""
 
     place: str
-    """Its URL without the password."""
+    """The database's URL without its password."""
     revision: str | None
-    """Of its schema; ``None``: there is none."""
+    """The revision of its schema; ``None`` if it has none."""
     problems: Sequence[str]
-    """What is wrong with it; empty for a sound one."""
+    """Its faults; empty for a sound database."""
     rows: Mapping[str, int]
-    """How many of what; empty where the schema is not current."""
+    """Rows by table; empty if the schema is not current."""
     size: int
     """In bytes."""
     paused: str = ""
-    """Why nothing is started, if so."""
+    """Why nothing is started, if it is paused."""
 
 
 def shown(url_or_path: str | Path) -> str:
-    """Return where a database is, without its password."""
+    """Return the URL of a database without its password."""
     return read_url(url_or_path).render_as_string(hide_password=True)
 
 
 def file_of(url_or_path: str | Path) -> Path | None:
-    """Return the file of a SQLite database, whatever links lead there; ``None``: it is on a server."""
+    """Return the file of a SQLite database, with links resolved; ``None`` for a database server."""
     url = read_url(url_or_path)
     return Path(url.database or "").resolve() if url.get_backend_name() == "sqlite" else None
 
 
 def examine(url_or_path: str | Path) -> DatabaseHealth:
-    """Look at a database in one transaction, changing nothing; damage is an answer here, not an error.
+    """Examine a database in one transaction, changing nothing; damage is a result, not an error.
 
     Raises:
         Unavailable: It cannot be reached or read right now.
@@ -91,7 +91,7 @@ def leader(url_or_path: str | Path, now: float) -> tuple[str, float]:
 
     Args:
         url_or_path: The database.
-        now: Seconds since the epoch; a database server has its own.
+        now: Seconds since the epoch; a database server uses its own clock.
 
     Raises:
         Unavailable: It cannot be reached or read right now.
@@ -108,7 +108,7 @@ def leader(url_or_path: str | Path, now: float) -> tuple[str, float]:
 
 
 def refuse_damage(url_or_path: str | Path) -> None:
-    """Make sure that a SQLite file is whole; about a second for a million jobs. A server looks after its own files.
+    """Make sure that a SQLite file is intact; about a second per million jobs. Servers check their own files.
 
     Raises:
         Internal: It is damaged, or no database.
@@ -127,14 +127,14 @@ def refuse_damage(url_or_path: str | Path) -> None:
 
 
 def refuse_loss(file: Path, *, epoch: int) -> None:
-    """Make sure that a SQLite file is not older than its last known epoch.
+    """Make sure that a SQLite file is not older than the last known epoch.
 
     Args:
         file: The database.
-        epoch: The last one known.
+        epoch: The last known epoch.
 
     Raises:
-        Internal: It does not have that epoch: what was written since is lost, or it is another database.
+        Internal: The file is older: later writes are lost, or it is another database.
         Unavailable: It cannot be read right now.
     """
     database = Database(file)
@@ -176,10 +176,10 @@ def _size(connection: Connection, *, sqlite: bool) -> int:
 
 
 def back_up(url_or_path: str | Path, target: Path) -> int:
-    """Copy a SQLite database, as it is at one instant, also while others write; returns the copy's size.
+    """Copy a SQLite database as of one instant, even while others write. Returns the copy's size in bytes.
 
     Raises:
-        Conflict: The target is there already, or the database is on a server with its own tools.
+        Conflict: The target exists, or the database is on a server, which has its own tools.
         Unavailable, Internal: As ``translated`` says; no target is left.
     """
     source = _file_of(url_or_path, f"pg_dump --format=custom --file={target} URL")
@@ -193,20 +193,20 @@ def back_up(url_or_path: str | Path, target: Path) -> int:
 
 
 def restore(url_or_path: str | Path, source: Path, *, pause: Pause | None, caller: Caller) -> Path | None:
-    """Replace a SQLite database that nobody has open by a backup; an older schema is fine, from where the steps begin.
+    """Replace a SQLite database that nobody has open by a backup, which may have any schema since the steps begin.
 
     Args:
         url_or_path: The database.
         source: The backup.
-        pause: Why nothing in it is started, until somebody says so; ``None``: all that waits is.
+        pause: Why nothing is to start until somebody resumes it; ``None`` to start waiting work at once.
         caller: Who restores it.
 
     Returns:
-        Where the replaced database is now; ``None``: there was none.
+        Where the replaced database is now; ``None`` if there was none.
 
     Raises:
-        Conflict: The backup is damaged, of a newer Holdfast or too old; or the database is on a server.
-        Unavailable, Internal: As ``translated`` says; the database that was there stays.
+        Conflict: The backup is damaged, too new or too old, or the database is on a server.
+        Unavailable, Internal: As ``translated`` says; the present database stays.
     """
     place = _file_of(url_or_path, f"pg_restore --clean --if-exists --dbname=URL {source}, then: holdfast db pause")
     if not source.is_file():
@@ -231,7 +231,7 @@ def _file_of(url_or_path: str | Path, command: str) -> Path:
 
 @contextmanager
 def _aside(target: Path) -> Iterator[Path]:
-    """Make a private file beside the target; what is not moved away is deleted."""
+    """Create a private file beside the target; it is deleted unless it was moved."""
     fresh = target.with_name(f".{target.name}.{os.getpid()}")
     with translated():
         try:
@@ -246,7 +246,7 @@ def _aside(target: Path) -> Iterator[Path]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy with SQLite's own means, in one read of the source, and make sure the copy is sound."""
+    """Copy by SQLite's backup in one read of the source, and make sure that the copy is sound."""
     try:
         fault = _copied(source, target)
     except sqlite3.DatabaseError as error:
@@ -261,7 +261,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _copied(source: Path, target: Path) -> str:
-    """Copy; returns what is wrong with the copy, or nothing."""
+    """Copy; returns the copy's faults, or an empty text."""
     with closing(connect(source, busy_s=_BUSY_S)) as old, closing(_alone(target)) as new:
         old.backup(new)
         new.execute("PRAGMA journal_mode=DELETE")
@@ -273,7 +273,7 @@ def _alone(path: Path) -> sqlite3.Connection:
 
 
 def _pause(path: Path, pause: Pause | None, caller: Caller) -> None:
-    """Upgrade a restored database, and pause it or not, whatever it was when it was backed up."""
+    """Upgrade a restored database and set its pause, whatever it was in the backup."""
     with closing(open_store(path)) as store:
         if pause is None:
             store.delete_pause(caller=caller)
@@ -282,16 +282,16 @@ def _pause(path: Path, pause: Pause | None, caller: Caller) -> None:
 
 
 def _free_lease(path: Path) -> None:
-    """Free the lease of a restored database, so that any server can lead."""
+    """Release the lease of a restored database, so that any server can lead."""
     with closing(_alone(path)) as connection:
         connection.execute("UPDATE leadership SET expires_at = 0")
         connection.execute("PRAGMA journal_mode=DELETE")
 
 
 def _set_aside(place: Path) -> Path | None:
-    """Keep the database that is there under another name; it stays under its own until the new one replaces it.
+    """Keep the present database under another name as well; it stays under its own until the new one replaces it.
 
-    What SQLite keeps beside it goes even where the file itself is gone: SQLite would write it into the new one.
+    The files beside it are moved even if the database itself is gone: SQLite would apply its log to the new one.
     """
     number = 1
     while any(Path(f"{place}.replaced-{number}{name}").exists() for name in ("", *BESIDE)):

@@ -1,1 +1,1 @@
-"""What operators edit: its entries, the tokens among them, and how all of it is read."""
+"""What operators edit: entries, settings and tokens."""

@@ -188,14 +188,14 @@ class SqlCatalogueStore(StorePart):
 
     @contextmanager
     def _editing(self) -> Iterator[tuple[Connection, Catalogue]]:
-        """Open a transaction with the catalogue, which no other edit can change meanwhile."""
+        """Open a transaction that holds the catalogue: no other edit can come between."""
         with self._database.writing() as connection:
             connection.execute(_LOCK)
             yield connection, read_catalogue(connection)
 
 
 class SqlTokenStore(SqlCatalogueStore):
-    """The part of the catalogue that opens the door."""
+    """``TokenStore``: the API tokens in the catalogue."""
 
     def put_token(self, token: ApiToken, now: float, *, caller: Caller | None = None) -> None:
         with self._editing() as (connection, before):
@@ -221,7 +221,7 @@ class SqlTokenStore(SqlCatalogueStore):
 
 
 def _require_default_policy(name: str | None, existing: Collection[str]) -> None:
-    """Check that the settings' default policy exists.
+    """Check that the default policy exists.
 
     Raises:
         InvalidRequest: It does not.
@@ -233,10 +233,10 @@ def _require_default_policy(name: str | None, existing: Collection[str]) -> None
 
 
 def _require_free_token(existing: ApiToken | None, now: float) -> None:
-    """Check that no token of a name is in use.
+    """Check that a token's name is free.
 
     Raises:
-        AlreadyExists: One is.
+        AlreadyExists: A token of that name is in use.
     """
     if existing is not None and not existing.over(now):
         message = f"token {existing.name!r} exists already"

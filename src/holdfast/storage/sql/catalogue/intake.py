@@ -1,4 +1,4 @@
-"""Holds the queues that limit what they take in, and counts what they have, in the transaction that takes more in."""
+"""Enforces the limits of queues on submissions, in the transaction that accepts them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _WAITING = sorted({*JOB_WAITING, JobState.WAITING})
 
 
 def take_in(connection: Connection, submission: Submission, now: float) -> None:
-    """Make sure that the queues of a submission have room for it, and note that they took it in.
+    """Make sure that the queues have room for a submission, and count it.
 
     Raises:
-        QueueFull, RateLimited: One has no room; nothing is noted.
+        QueueFull, RateLimited: A queue has no room; nothing is counted.
     """
     if not submission.limited:
         return
@@ -46,21 +46,21 @@ def take_in(connection: Connection, submission: Submission, now: float) -> None:
 
 
 def look(connection: Connection, submission: Submission, now: float, *, held: bool = False) -> Sequence[Queue]:
-    """Make sure that the queues of a submission have room for it; returns those that limit what they take in.
+    """Make sure that the queues have room for a submission; returns those with limits.
 
     Args:
-        connection: A transaction.
-        submission: The submission.
-        now: The time.
-        held: Whether nobody else takes anything into them until the transaction ends.
+        connection: An open transaction.
+        submission: What is submitted.
+        now: Seconds since the epoch.
+        held: Whether to keep others from submitting to them until the transaction ends.
 
     Raises:
-        QueueFull, RateLimited: One has no room.
+        QueueFull, RateLimited: A queue has no room.
     """
     table = declared.entries.c
     names = sorted(incoming_of(submission).keys() & {*submission.limited})
     query = select(table.body).where(table.kind == Subject.QUEUE, table.name.in_(names)).order_by(table.name)
-    # The same queue is taken by one submission at a time; whoever only names it does not wait.
+    # One submission to a queue at a time; work that only names the queue does not wait.
     rows = connection.execute(query.with_for_update(key_share=True) if held else query)
     queues = [load_entry(Queue, body) for body in rows.scalars()]
     user = submitter_of(submission)
@@ -70,7 +70,7 @@ def look(connection: Connection, submission: Submission, now: float, *, held: bo
 
 
 def _loads(connection: Connection, queue: Queue, user: str) -> Iterator[tuple[str | None, Load]]:
-    """Count what a queue has taken in, in all and of one user, as far as it limits that."""
+    """Count what a queue has accepted, in all and from one user, as far as its limits need it."""
     for submitter, limits in ((None, queue), (user, queue.per_user)):
         waiting = 0 if limits.max_queued is None else _waiting(connection, queue.name, submitter, limits.max_queued)
         intakes: list[tuple[float, int]] = []
@@ -78,13 +78,13 @@ def _loads(connection: Connection, queue: Queue, user: str) -> Iterator[tuple[st
             intake = declared.intake.c
             theirs = () if submitter is None else (intake.submitted_by == submitter,)
             rows = connection.execute(select(intake.at, intake.count).where(intake.queue == queue.name, *theirs))
-            # One that is damaged counts for nothing, and goes with the next.
+            # A damaged row counts nothing; the next submission removes it.
             intakes = [(at, count) for at, count in rows if isinstance(at, float) and isinstance(count, int)]
         yield submitter, Load(waiting, intakes)
 
 
 def _waiting(connection: Connection, queue: str, user: str | None, most: int) -> int:
-    """Count the jobs that wait in a queue, and those that arrays have yet to make; no further than it matters."""
+    """Count the waiting jobs of a queue and the tasks its arrays have yet to create, up to the limit."""
     jobs, workloads = tables.jobs.c, tables.workloads.c
     theirs = () if user is None else (jobs.submitted_by == user,)
     there_now = (tables.JOB_WAITS, jobs.state.in_(_WAITING), jobs.queue == queue, *theirs)
@@ -96,7 +96,7 @@ def _waiting(connection: Connection, queue: str, user: str | None, most: int) ->
 
 
 def submitter_of(submission: Submission) -> str:
-    """Return whose a submission is."""
+    """Return the submitter's name."""
     if submission.jobs:
         return submission.jobs[0].submitted_by
     owners = [owner for owner in (submission.owner, *submission.also) if isinstance(owner, Owner)]
@@ -104,7 +104,7 @@ def submitter_of(submission: Submission) -> str:
 
 
 def incoming_of(submission: Submission) -> Mapping[str, Incoming]:
-    """Say what a submission brings to each queue."""
+    """Count what a submission adds to each queue."""
     by_queue: dict[str, Incoming] = {}
 
     def add(queue: str, jobs: int, submissions: int) -> None:
@@ -121,7 +121,7 @@ def incoming_of(submission: Submission) -> Mapping[str, Incoming]:
 
 
 def not_made(workload: Workload) -> int:
-    """Count the tasks that an array has yet to make."""
+    """Count the tasks that an array has yet to create."""
     if not isinstance(workload, Array) or workload.ended or workload.state.stopping:
         return 0
     try:
@@ -133,17 +133,17 @@ def not_made(workload: Workload) -> int:
 def require_room(
     queues: Iterable[Queue], loads: Mapping[tuple[str, str | None], Load], submission: Submission, now: float
 ) -> None:
-    """Check that queues take a submission in, all of it.
+    """Check that queues have room for all of a submission.
 
     Args:
-        queues: Those of its queues that limit what they take in.
-        loads: What they have taken in, by queue in all, and by queue and user.
-        submission: The submission.
-        now: The time.
+        queues: Its queues that have limits.
+        loads: What they have accepted, by queue for all users, and by queue and user.
+        submission: What is submitted.
+        now: Seconds since the epoch.
 
     Raises:
-        QueueFull: Too many jobs wait, of all or of this user.
-        RateLimited: There is too much at once, and time alone makes room.
+        QueueFull: Too many jobs wait, of all users or of this one.
+        RateLimited: Too many submissions came within a minute; waiting makes room.
     """
     incoming, user = incoming_of(submission), submitter_of(submission)
     excesses = [

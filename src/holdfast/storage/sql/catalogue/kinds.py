@@ -1,4 +1,4 @@
-"""How entries of each kind are kept: where they are, what they may name, and what keeps one from being deleted."""
+"""How each kind of entry is stored: its table, what an entry may refer to, and what prevents its deletion."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SHOWN = 3
 
 
 class Edit(NamedTuple):
-    """An edit of the catalogue, in a transaction that no other edit can come between."""
+    """One edit of the catalogue, in a transaction that excludes other edits."""
 
     connection: Connection
     before: Catalogue
@@ -50,45 +50,44 @@ class Edit(NamedTuple):
 
 
 class Keeping(Generic[E]):
-    """How entries of one kind are kept; most kinds need no more."""
+    """How entries of one kind are stored; most kinds need no more than this."""
 
     def __init__(self, kind: EntryKind[E]) -> None:
-        """Remember which kind."""
         self.kind = kind
 
     def require_storable(self, edit: Edit, current: E | None, entry: E, if_match: Collection[str] | None) -> None:
-        """Refuse an entry that names what does not exist, or that its writer may not write."""
+        """Refuse an entry that refers to what does not exist, or that the caller may not write."""
 
     def is_same(self, current: E, entry: E) -> bool:
-        """Whether an entry says what the one before it says."""
+        """Whether an entry changes nothing."""
         return current == entry
 
     def store(self, edit: Edit, current: E | None, entry: E) -> E:
-        """Write an entry, and return it as it is stored."""
+        """Write an entry and return it as stored."""
         del current
         put_body(edit.connection, self.kind.info.subject, entry.name, dump_entry(entry), caller=edit.caller)
         return entry
 
     def revision(self, entry: E | None) -> Sequence[int]:
-        """Return the revision that events name, of a kind that has any."""
+        """Return the revision for the audit log, if the kind has revisions."""
         del entry
         return ()
 
     def require_deletable(self, edit: Edit, name: str, if_match: Collection[str] | None) -> None:
-        """Refuse to delete an entry that must stay, or that its deleter may not delete."""
+        """Refuse to delete an entry that is protected or that the caller may not delete."""
 
     def erase(self, edit: Edit, name: str) -> None:
-        """Delete the row; the statement waits for those who hold it, whose work is seen by what follows."""
+        """Delete the row. The statement waits for transactions that hold it, so what follows sees their work."""
         delete_body(edit.connection, self.kind.info.subject, name)
 
     def release(self, edit: Edit, name: str, *, detach: bool) -> Sequence[AuditedChange | None]:
-        """Refuse to delete what something names; with ``detach`` queues stop naming it. Returns what else changed."""
+        """Refuse to delete an entry in use; ``detach`` removes it from queues instead. Returns the changes to those."""
         del edit, name, detach
         return ()
 
 
 class _Policies(Keeping[RetryPolicy]):
-    """A row of a policy is its newest revision; all revisions stay."""
+    """Retry policies: a pointer to the newest revision; every revision stays."""
 
     def require_storable(
         self, edit: Edit, current: RetryPolicy | None, entry: RetryPolicy, if_match: Collection[str] | None
@@ -176,17 +175,17 @@ _OWN: dict[str, Keeping[Any]] = {
 
 
 def keeping_of(kind: EntryKind[E]) -> Keeping[E]:
-    """Return how entries of a kind are kept."""
+    """Return how entries of a kind are stored."""
     return _OWN.get(kind.info.subject) or Keeping(kind)
 
 
 def name_of(caller: Caller | None) -> str:
-    """Return who first wrote an entry, as it is stored."""
+    """Return the creator's name as stored."""
     return "" if caller is None else caller.principal.name
 
 
 def put_body(connection: Connection, kind: str, name: str, body: str, *, caller: Caller | None = None) -> None:
-    """Store an entry; who first wrote it stays the same."""
+    """Write an entry; its creator stays the same."""
     row = declared.entries.c
     changed = update(declared.entries).where(row.kind == kind, row.name == name).values(body=body)
     if connection.execute(changed).rowcount == 0:
@@ -203,14 +202,14 @@ def delete_body(connection: Connection, kind: str, name: str) -> None:
 
 
 def move_version(connection: Connection) -> None:
-    """Have everybody read the catalogue again."""
+    """Advance the catalogue's version, so that readers read it again."""
     connection.execute(_MOVE_VERSION)
 
 
 def _work_with_policy(connection: Connection, policy: str) -> Iterator[str]:
-    """Yield what has not ended and names a retry policy itself; jobs of what was yielded are left out."""
+    """Yield unfinished work that names a retry policy; jobs of an owner that was yielded are left out."""
     jobs, specs, workloads = tables.jobs.c, tables.specs.c, tables.workloads.c
-    written = dump_json(policy)  # as it is in what is stored, where it may mean other things, too
+    written = dump_json(policy)  # The stored text may contain the name in another sense, too.
     owners_named = set[str]()
     for owner in owners(connection, workloads.spec.contains(written, autoescape=True)):
         if names_policy(owner, policy):
@@ -227,7 +226,7 @@ def _work_with_policy(connection: Connection, policy: str) -> Iterator[str]:
 
 
 def _require_policies(queue: Queue, existing: Collection[str]) -> None:
-    """Check that every policy a queue names exists.
+    """Check that the policies of a queue exist.
 
     Raises:
         InvalidRequest: One does not.
@@ -243,7 +242,7 @@ def _require_policies(queue: Queue, existing: Collection[str]) -> None:
 
 
 def _require_notifiers(queue: Queue, existing: Collection[str]) -> None:
-    """Check that every notifier a queue names exists.
+    """Check that the notifiers of a queue exist.
 
     Raises:
         InvalidRequest: One does not.
@@ -259,10 +258,10 @@ def _require_notifiers(queue: Queue, existing: Collection[str]) -> None:
 
 
 def _require_unused_notifier(name: str, *, queues: Iterable[Queue]) -> None:
-    """Check that no queue names a notifier that is to be deleted.
+    """Check that no queue names a notifier to be deleted.
 
     Raises:
-        Conflict: One does.
+        Conflict: A queue does.
     """
     users = [f"queue {queue.name!r}" for queue in queues if any(wish.to == name for wish in queue.notify)]
     if users:
@@ -271,7 +270,7 @@ def _require_unused_notifier(name: str, *, queues: Iterable[Queue]) -> None:
 
 
 def _detached(policy: str, queues: Iterable[Queue]) -> list[Queue]:
-    """Return the queues that name a policy, without it."""
+    """Return the queues that name a policy, changed so that they do not."""
     return [
         evolve(queue, retry_policies=tuple(name for name in queue.retry_policies if name != policy))
         for queue in queues
@@ -282,16 +281,16 @@ def _detached(policy: str, queues: Iterable[Queue]) -> list[Queue]:
 def _require_unused_policy(
     name: str, *, queues: Iterable[Queue], default_policy: str | None, work: Iterable[str]
 ) -> None:
-    """Check that nothing names a policy that is to be deleted.
+    """Check that nothing names a policy to be deleted.
 
     Args:
         name: The policy.
-        queues: Those that may name it.
-        default_policy: What the settings name.
-        work: What has not ended and names it; only the first are read, and shown.
+        queues: Queues that may name it.
+        default_policy: The default policy of the settings.
+        work: Unfinished work that names it; only the first few are read and shown.
 
     Raises:
-        Conflict: A queue does, the settings do, or work that has not ended.
+        Conflict: A queue, the settings or unfinished work names it.
     """
     users = [f"queue {queue.name!r}" for queue in queues if name in queue.retry_policies]
     if name == default_policy:
@@ -306,20 +305,19 @@ def _require_unused_policy(
 
 
 def names_policy(workload: Owner, policy: str) -> bool:
-    """Whether a workload that goes on names a policy for jobs that it has made, or will make."""
+    """Whether an unfinished workload names a policy for its jobs, created or to come."""
     return not workload.ended and policy in needs_of(workload).policies
 
 
 def _user(noun: str, name: str, key: str) -> str:
-    """Say what uses something."""
     return f"{noun} {name!r} ({key})"
 
 
 def _require_not_default_queue(name: str) -> None:
-    """Check that a queue to be deleted is not the default one.
+    """Refuse to delete the default queue.
 
     Raises:
-        Conflict: It is.
+        Conflict: It is the default queue.
     """
     if name == DEFAULT_QUEUE:
         message = f"queue {name!r} is where jobs without a queue go; it cannot be deleted"
@@ -327,10 +325,10 @@ def _require_not_default_queue(name: str) -> None:
 
 
 def require_no_owners(name: str, owners: Iterable[Owner]) -> None:
-    """Check that nothing that goes on makes jobs for a queue that is to be deleted.
+    """Check that no unfinished workload creates jobs in a queue to be deleted.
 
     Raises:
-        Conflict: Something does.
+        Conflict: One does.
     """
     for owner in owners:
         if not owner.ended and needs_of(owner).queue == name:
@@ -339,13 +337,13 @@ def require_no_owners(name: str, owners: Iterable[Owner]) -> None:
 
 
 def _require_right_to_permissions(caller: Caller | None, before: Queue | None, after: Queue | None) -> None:
-    """Check that who changes or drops the permissions of a queue may give rights at all.
+    """Check that a caller who changes or drops the permissions of a queue may give rights at all.
 
-    Who creates a queue may say who works in it, but gives nobody the logs of others: work of an earlier queue of that
-    name may still be there.
+    The creator of a queue may say who works in it, but may not give away logs: an earlier queue of that name may
+    have left work.
 
     Raises:
-        Forbidden: It may not.
+        Forbidden: The caller may not.
     """
     old, new = (() if item is None else item.permissions for item in (before, after))
     free = old == new or (before is None and not any(Right.LOGS in item.verbs for item in new))
@@ -358,12 +356,12 @@ def _require_right_to_permissions(caller: Caller | None, before: Queue | None, a
 
 
 def _require_right_to_delete(caller: Caller | None, queue: Queue, creator: str | None) -> None:
-    """Check that who deletes a queue may drop its permissions: an admin, or who created it and chose them.
+    """Check that a caller who deletes a queue may drop its permissions: an admin, or the creator who chose them.
 
-    Not even its creator where logs are given away in it: an admin has changed it since.
+    If logs are given away in it, an admin has changed it since, and the creator may not.
 
     Raises:
-        Forbidden: It may not.
+        Forbidden: The caller may not.
     """
     gives_logs = any(Right.LOGS in permission.verbs for permission in queue.permissions)
     if caller is None or caller.principal.name != creator or gives_logs:

@@ -1,4 +1,4 @@
-"""Reads the catalogue; what cannot be read has a stand-in, so that the rest stays in force."""
+"""Reads the catalogue; an unreadable entry gets a stand-in, so that the others stay in force."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CORDON = "cordon"
 
 
 SETTINGS = "settings"
-# Statements that are built once keep their cache key, which costs SQLAlchemy as much as SQLite's work on a few rows.
+# Statements built once keep their cache key, which costs SQLAlchemy as much as SQLite's work on a few rows.
 _SETTINGS = select(declared.settings.c.catalogue_version, declared.settings.c.body, declared.settings.c.paused)
 _PAUSED = select(declared.settings.c.paused)
 _POLICIES = (
@@ -53,12 +53,12 @@ _ENTRIES = select(
 
 
 def read_pause(connection: Connection) -> Pause | None:
-    """Read why nothing is started, if so."""
+    """Read why nothing is started, if the database is paused."""
     return _pause(connection.execute(_PAUSED).scalar(), _EntryReader())
 
 
 class _EntryReader:
-    """Reads entries; one that cannot be read has a stand-in, so that the others stay in force."""
+    """Reads entries; an unreadable one gets a stand-in."""
 
     def __init__(self) -> None:
         self.unreadable: dict[str, str] = {}
@@ -87,7 +87,7 @@ class _EntryReader:
 
 
 def read_catalogue(connection: Connection) -> Catalogue:
-    """Read all of it."""
+    """Read the whole catalogue."""
     read = _EntryReader()
     version, body, pause = connection.execute(_SETTINGS).one()
     set_ = OperatorSettings()
@@ -127,6 +127,6 @@ def _pause(text: str | None, read: _EntryReader) -> Pause | None:
 
 
 def _tokens(rows: Iterable[Sequence[Any]], read: _EntryReader) -> dict[str, ApiToken]:
-    """Read the tokens; one that cannot be read opens nothing."""
+    """Read the tokens; an unreadable one opens nothing."""
     instead = ApiToken("", "", "", "", None, Role.VIEWER, revoked_at=0.0)
     return {name: read.entry(ApiToken, text, f"token {name}", evolve(instead, name=name)) for name, text, _ in rows}

@@ -1,7 +1,7 @@
 """Brings a database to the schema this version needs.
 
-A new one is made from the tables as they are, without a step. Steps are for databases that are there, from ``BASE`` on;
-Alembic, which runs them, is imported only when there is one to run, because every start of the command line comes here.
+A new database is created from the tables, without a step. Steps are for existing databases, from ``BASE`` on. Alembic
+runs them and is imported only if there is one to run, because every start of the command line comes through here.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
 
 
 HEAD = "0046"
-"""The newest step in ``versions``, or where they begin."""
+"""The newest step in ``versions``, or ``BASE``."""
 BASE = "0046"
 """Where the steps begin: a database of this schema opens as it is."""
 _MOST_TRIES = 6
-"""How often a database that another process is upgrading is tried; each waits for as long as any writer does."""
+"""How often to try a database that another process is upgrading; each try waits as long as any writer does."""
 _LOCK = 0x_401D_FA57
-"""Any number, as long as every version of Holdfast takes the same PostgreSQL advisory lock."""
+"""Any number; every version of Holdfast must take the same PostgreSQL advisory lock."""
 _VERSION_TABLE = (
     "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
     "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
 )
-"""As Alembic makes it."""
+"""The table as Alembic creates it."""
 
 
 def upgrade(url_or_path: str | Path, *, before_upgrade: Callable[[], None] = lambda: None) -> None:
-    """Bring the database to ``HEAD``; upgrading twice or from two processes at once is fine.
+    """Bring the database to ``HEAD``; upgrading twice, or from two processes at once, is safe.
 
     Args:
-        url_or_path: Where it is.
+        url_or_path: The database.
         before_upgrade: Called before an older schema is upgraded; may raise to leave it alone.
 
     Raises:
-        Conflict: A newer Holdfast made the database, or one from before ``BASE``.
+        Conflict: The database is from a newer Holdfast, or from before ``BASE``.
         Unavailable, Internal: As ``translated`` says.
     """
     database = Database(url_or_path)
@@ -69,7 +69,7 @@ def check(url_or_path: str | Path) -> None:
 
 
 def current(url_or_path: str | Path) -> str | None:
-    """Return the schema a database has; ``None``: none of ours.
+    """Return the schema of a database, or ``None`` if it has none of Holdfast's.
 
     Raises:
         Unavailable, Internal: As ``translated`` says.
@@ -114,7 +114,7 @@ def _bring_up(database: Database) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    """Make what a new database begins with; PostgreSQL has the partial indexes that the tables name for SQLite."""
+    """Create the first rows of a new database, and the partial indexes that the tables declare for SQLite only."""
     if connection.dialect.name == "postgresql":
         for index in (
             declared_index for table in declared.metadata.tables.values() for declared_index in table.indexes
@@ -136,12 +136,12 @@ def check_current(database: Database) -> None:
 
 
 def not_current(revision: str | None) -> str:
-    """Say which schema a database has and which it should have."""
+    """Say which schema a database has and which one is needed."""
     return f"the database has {f'schema {revision}' if revision else 'no schema yet'}; this version needs schema {HEAD}"
 
 
 def refusal(revision: str | None) -> Conflict | None:
-    """Return why a database cannot be brought to ``HEAD`` by this version, if it cannot."""
+    """Return why this version cannot bring a database to ``HEAD``, or ``None`` if it can."""
     if revision is None or BASE <= revision <= HEAD:
         return None
     if revision > HEAD:
@@ -160,7 +160,7 @@ def _is_current(revision: str | None) -> bool:
 
 
 def revision_of(connection: Connection) -> str | None:
-    """Return the schema a database has; ``None``: none of ours."""
+    """Return the schema of a database, or ``None`` if it has none of Holdfast's."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()

@@ -9,8 +9,8 @@ from holdfast.storage.sql.declared import metadata
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
-    transactional_ddl=True,  # SQLite can, once the driver leaves transactions to us
-    render_as_batch=True,  # SQLite alters a table by copying it
+    transactional_ddl=True,  # SQLite has transactional DDL once the driver leaves transactions alone.
+    render_as_batch=True,  # SQLite alters a table by copying it.
 )
 with context.begin_transaction():
     context.run_migrations()

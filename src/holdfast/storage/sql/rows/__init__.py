@@ -1,1 +1,1 @@
-"""Rows of tables that several parts of the store read: which are meant, and those of the logs of job sets."""
+"""Rows and conditions that several parts of the store share."""

@@ -1,4 +1,4 @@
-"""Conditions of several queries: whose work somebody may know of, and which groups or names are meant."""
+"""Conditions shared by queries: visibility, groups and prefixes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _LAST = "\U0010ffff"
 _SURROGATES, _AFTER = 0xD800, 0xE000
-"""Between which there are no characters."""
+"""There are no characters between these code points."""
 
 
 def seen_by(seen: Seen, table: Table = tables.jobs) -> ColumnElement[bool]:
-    """Match the jobs, or the workloads, that somebody may know of."""
+    """Match the jobs or workloads that a caller may know of."""
     return and_(_whose(seen, table), _where(seen, table))
 
 
@@ -43,7 +43,7 @@ def _where(seen: Seen, table: Table) -> ColumnElement[bool]:
 
 def _in_place(place: WorkScope, table: Table) -> ColumnElement[bool]:
     if place.job:
-        key = table.c.id if "id" in table.c else table.c.job_id  # as of events
+        key = table.c.id if "id" in table.c else table.c.job_id  # Events have a ``job_id`` instead.
         return key == storable(place.job)
     in_queue = table.c.queue == storable(place.queue) if place.queue else true()
     group = place.grouped
@@ -51,7 +51,7 @@ def _in_place(place: WorkScope, table: Table) -> ColumnElement[bool]:
 
 
 def in_group(column: ColumnElement[str], group: Grouped) -> ColumnElement[bool]:
-    """Return the condition that a group is among those that are meant."""
+    """Match rows of a group, and of the groups below it if those are selected, too."""
     same = column == storable(group.name)
     if not group.below:
         return same
@@ -59,7 +59,7 @@ def in_group(column: ColumnElement[str], group: Grouped) -> ColumnElement[bool]:
 
 
 def begins_with(column: ColumnElement[str], prefix: str) -> ColumnElement[bool]:
-    """Return the condition that a text begins with another, which is a range of its index."""
+    """Match texts with a prefix, as a range that the index answers."""
     begins = storable(prefix)
     kept = begins.rstrip(_LAST)
     if not kept:

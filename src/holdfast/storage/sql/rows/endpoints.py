@@ -1,6 +1,6 @@
-"""Endpoints: rows that are there while the attempt runs that registered them, and forgotten when somebody sees them.
+"""Endpoints that programs of jobs register: valid while their attempt runs, deleted when an old one is met.
 
-Whether an attempt runs is asked of its job each time, so that its end costs nothing more than itself.
+Each read checks the job's current attempt, so that the end of an attempt costs nothing extra.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _JOBS = tables.jobs.c
 _RUNS = and_(_JOBS.id == _ROWS.job_id, _JOBS.attempt == _ROWS.attempt, _JOBS.state == JobState.RUNNING.value)
 _COLUMNS = tuple(column for column in _ROWS if column.name != "seq")
 _LOCK = 0x_401D_E4D5
-"""One registration at a time: they are counted."""
+"""Serialises registrations, because they are counted."""
 
 
 class SqlEndpointStore(StorePart):
-    """``EndpointStore``: the part of the store for endpoints."""
+    """``EndpointStore``: endpoints of running programs."""
 
     def register_endpoint(self, endpoint: ProgramEndpoint, now: float, bounds: EndpointLimits, *, renewed: bool) -> str:
-        """Register an endpoint of the attempt of a job that runs; returns its id."""
+        """Register an endpoint of a job's running attempt. Returns its id."""
         with self._database.writing() as connection:
-            if not self._database.is_sqlite:  # which has one writer at a time
+            if not self._database.is_sqlite:  # SQLite has one writer at a time.
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
             _require_attempt(connection, endpoint)
             stale = (_ROWS.attempt != endpoint.attempt) | (_ROWS.until <= now)
@@ -54,24 +54,24 @@ class SqlEndpointStore(StorePart):
         return endpoint.id
 
     def remove_endpoint(self, key: str) -> None:
-        """Forget an endpoint; one that is not there stays so."""
+        """Delete an endpoint; does nothing if there is none."""
         with self._database.writing() as connection:
             connection.execute(delete(_TABLE).where(_ROWS.id == storable(key)))
 
     def endpoint(self, key: str) -> ProgramEndpoint | None:
-        """Return the endpoint of an id, also of an attempt that is over."""
+        """Return an endpoint by its id, even if its attempt has ended."""
         with self._database.reading() as connection:
             rows = connection.execute(select(*_COLUMNS).where(_ROWS.id == storable(key)))
             return next(sound(rows, _read), None)
 
     def endpoints(self, where: EndpointFilter, now: float) -> Sequence[ProgramEndpoint]:
-        """List the endpoints of attempts that run and whose lease is not over, in the order in which they came."""
+        """List the endpoints of running attempts whose lease has not expired, in order of registration."""
         query = select(*_COLUMNS).join(tables.jobs, _RUNS).where(_lasts(now), *_meant(where)).order_by(_ROWS.seq)
         with self._database.reading() as connection:
             return [*sound(connection.execute(query), _read)]
 
     def delete_endpoints(self, now: float, *, limit: int) -> int:
-        """Forget up to ``limit`` endpoints that nobody finds any more; returns how many."""
+        """Delete up to ``limit`` endpoints that have expired; returns how many."""
         over = select(_ROWS.id).where(_is_over(now)).limit(limit)
         with self._database.reading() as connection:
             if connection.execute(over.limit(1)).first() is None:
@@ -81,7 +81,7 @@ class SqlEndpointStore(StorePart):
 
 
 def _require_attempt(connection: Connection, endpoint: ProgramEndpoint) -> None:
-    """Make sure that an endpoint's attempt runs: one that ends from now on takes it along."""
+    """Make sure that the endpoint's attempt runs; when that ends, so does the endpoint."""
     job = connection.execute(select(_JOBS.state, _JOBS.attempt).where(_JOBS.id == endpoint.job_id)).first()
     if job is None:
         message = f"job {endpoint.job_id!r} was deleted meanwhile"
@@ -95,7 +95,7 @@ def _require_attempt(connection: Connection, endpoint: ProgramEndpoint) -> None:
 
 
 def _known(connection: Connection, endpoint: ProgramEndpoint, now: float, *, renewed: bool) -> str | None:
-    """Return the id of the one that is registered again; one that nobody finds any more makes way."""
+    """Return the id of the same endpoint registered before; an expired one is deleted."""
     run = [getattr(_ROWS, name) == getattr(endpoint, name) for name in ("job_id", "system", "attempt", "rank", "name")]
     if not renewed:
         same = (*run, _ROWS.address == endpoint.address)

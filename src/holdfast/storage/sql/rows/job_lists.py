@@ -1,4 +1,4 @@
-"""Lists of jobs, by their filters: each as one query, or one a state, that is made once."""
+"""Lists of jobs by filter: one query per filter, or one per state, each built once."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from holdfast.ports.store import JobFilter
 
 JOBS = select(*tables.jobs.columns, tables.specs.c.body).join(tables.specs)
-"""Rows as ``codec.Reader.job`` reads them."""
+"""Columns as ``codec.Reader.job`` reads them."""
 STATE_UNINDEXED = tables.jobs.c.state.concat("")
-"""A job's state where its index must not be used: in queries that few jobs match, whatever their state."""
+"""A job's state without the use of its index, for queries that match few jobs in any state."""
 _LISTED = JOBS.add_columns(tables.quarantine.c.id.label("left_alone")).join(
     tables.quarantine, tables.quarantine.c.id == tables.jobs.c.id, isouter=True
 )
@@ -29,11 +29,11 @@ _MOST_KEPT = 256
 
 
 def rows_of(connection: Connection, where: JobFilter, after: int, limit: int | None) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Read the rows of jobs in order of submission, those with ``seq > after``, each with ``left_alone``.
+    """Read rows of jobs in order of submission from ``seq > after``, each with ``left_alone``.
 
-    That is ``None`` where the job is not quarantined.
+    ``left_alone`` is ``None`` for a job that is not quarantined.
     """
-    make = _queries.__wrapped__ if where.ids is not None else _queries  # ids are others each time, and many
+    make = _queries.__wrapped__ if where.ids is not None else _queries  # Lists of ids differ each time and are long.
     parameters = {"after": after} if limit is None else {"after": after, "most": limit}
     queries = make(where, limited=limit is not None)
     rows = [row for query in queries for row in connection.execute(query, parameters).all()]
@@ -44,16 +44,16 @@ def rows_of(connection: Connection, where: JobFilter, after: int, limit: int | N
 
 @lru_cache(maxsize=_MOST_KEPT)
 def _queries(where: JobFilter, *, limited: bool) -> tuple[Select[Any], ...]:
-    """Make the queries of a filter, whose parameters are ``after`` and, if there is a limit, ``most``."""
+    """Build the queries of a filter; their parameters are ``after`` and, with a limit, ``most``."""
     base = _filtered(where).where(tables.jobs.c.seq > bindparam("after")).order_by(tables.jobs.c.seq)
     return tuple(_by_state(base.limit(bindparam("most")) if limited else base, where))
 
 
 def _by_state(base: Select[Any], where: JobFilter) -> list[Select[Any]]:
-    """One query for each state: only then the index gives them in order, and a limit stops early."""
+    """Build one query per state: only then does the index yield them in order, so that a limit stops early."""
     if where.states is None:
         return [base]
-    if where.job_set is not None:  # its own index gives the few jobs of a set in order
+    if where.job_set is not None:  # A set has few jobs, and its own index yields them in order.
         return [base.where(STATE_UNINDEXED.in_(sorted(where.states)))]
     return [base.where(tables.jobs.c.state == state.value) for state in where.states]
 

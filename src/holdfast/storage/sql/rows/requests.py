@@ -1,4 +1,4 @@
-"""Writes and reads the rows of what people ask for."""
+"""Converts requests to rows and back."""
 
 from __future__ import annotations
 

@@ -9,4 +9,4 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Do nothing: whatever gets here has this schema."""
+    """Do nothing: a database that gets here has this schema."""
