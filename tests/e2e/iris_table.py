@@ -50,10 +50,10 @@ def fields(error: str) -> dict[str, object]:
 
 TABLE = (
     Difference(
-        "A name that is none, such as `ann`",
+        "An invalid name, such as `ann`",
         "`INTERNAL`",
         "`INVALID_ARGUMENT`",
-        "Clients send what is internal again for half an hour",
+        "Clients repeat internal errors for half an hour",
         {
             **{
                 f"launch {name!r}": (INTERNAL, WRONG)
@@ -66,17 +66,17 @@ TABLE = (
     ),
     Difference(
         "A child with a number for its name",
-        "Launched if its parent is there",
+        "Launched if its parent exists",
         "`INVALID_ARGUMENT`",
-        "It would be called as a task",
+        "It would be called like a task",
         {"launch '/ann/deep/0'": ("/ann/deep/0", WRONG)},
     ),
     Difference(
-        "`replicas` of 0, limits and resources below 0, an unknown `existing_job_policy`, a bundle that is no archive "
-        "or not there, ports that have no name or one name",
+        "`replicas` of 0, negative limits and resources, an unknown `existing_job_policy`, an invalid or missing "
+        "bundle, ports without or with the same name",
         "Launched, then failed or ignored",
         "`INVALID_ARGUMENT`",
-        "The mistake is told when it is made",
+        "Mistakes are reported at once",
         launched(
             "no replicas",
             "replicas below 0",
@@ -92,7 +92,7 @@ TABLE = (
     ),
     Difference(
         "TPUs",
-        "`FAILED_PRECONDITION` where there are none",
+        "`FAILED_PRECONDITION` without any",
         "`INVALID_ARGUMENT`",
         "There never are any here",
         {"launch: no such tpu": ("FAILED_PRECONDITION", WRONG)},
@@ -106,8 +106,8 @@ TABLE = (
     ),
     Difference(
         "A failure in one of several tasks",
-        "That task is tried again, or all with `coscheduling`",
-        "All are tried again, or end with it",
+        "That task is retried, or all with `coscheduling`",
+        "All are retried, or end with it",
         "A job is a gang",
         {
             "end: one of two again": (
@@ -130,7 +130,7 @@ TABLE = (
         "Pause before a retry",
         "None",
         "1 s, doubled up to 60 s",
-        "A program that fails at once does not keep a machine busy",
+        "It spares the machine",
     ),
     Difference(
         "A task that failed when its job had no failures left",
@@ -149,9 +149,9 @@ TABLE = (
         },
     ),
     Difference(
-        "The error of a job that failed",
+        "The error of a failed job",
         "Begins with the sum of its failures",
-        "What its last attempt ended with",
+        "That of its last attempt",
         "Its counts say the rest",
         {
             "error: fails": (f"{ONCE}; Exit code: 3", "Exit code: 3"),
@@ -167,8 +167,8 @@ TABLE = (
         },
     ),
     Difference(
-        "`preemption_count` of a job that is terminated, or of whose tasks one fails",
-        "Counts what was killed",
+        "`preemption_count` of a terminated job, or of one with a failed task",
+        "Counts killed tasks",
         "Does not",
         "Nothing was preempted",
         {
@@ -179,10 +179,10 @@ TABLE = (
         },
     ),
     Difference(
-        "A program that is not there",
+        "A missing program",
         "Exit code 1",
         "Exit code 127",
-        "As shells have it",
+        "As in shells",
         {
             "end: no program": (
                 ["FAILED", 1, 0, [one_task("FAILED", 1, "FAILED")]],
@@ -196,7 +196,7 @@ TABLE = (
     ),
     Difference(
         "Kick of one task",
-        "That task is run again, or failed",
+        "That task is retried or failed",
         "The job is",
         "A job is a gang",
         {
@@ -207,10 +207,10 @@ TABLE = (
         },
     ),
     Difference(
-        "The error of what was kicked",
+        "The error after a kick",
         "The reason",
-        "The reason, and who asked",
-        "An operator is told apart",
+        "The reason and the caller",
+        "It identifies the operator",
         {
             "error: kicked out": (
                 "Kicked to preempted by operator",
@@ -219,16 +219,16 @@ TABLE = (
         },
     ),
     Difference(
-        "What never fits",
+        "A job that never fits",
         "Refused with the groups that can grow",
-        "Refused with what was needed",
+        "Refused with its needs",
         "No machines are made here",
     ),
     Difference(
-        "A setup script that fails",
+        "A failing setup script",
         "A failure of the task; a local cluster runs none",
-        "The launch failed, is tried twice more, and costs no budget",
-        "Its machine may lack a tool; the log says which",
+        "A failed launch, tried twice more, costs no budget",
+        "Its machine may lack a tool",
         {
             "end: badly set up": (
                 ["SUCCEEDED", 0, 0, [one_task("SUCCEEDED", 0, "SUCCEEDED")]],
@@ -251,9 +251,9 @@ TABLE = (
     Difference("`task_image`, disk", "Done", "Without effect", "Programs are processes of the machine"),
     Difference(
         "`job_id_prefix` and `name_filter`",
-        "`_` is any character; a prefix is found in any case",
-        "Each character is itself; a name is found in any case, a prefix is not",
-        "Names differ by their case",
+        "`_` is any character; a prefix ignores case",
+        "Each character is itself; a name ignores case, a prefix does not",
+        "Names differ by case",
         {
             "list: a prefix in another case": ([LISTED, 9, False], [[], 0, False]),
             "list: a name with an underscore": ([LISTED[:2], 2, False], [LISTED[1:2], 1, False]),
@@ -261,22 +261,22 @@ TABLE = (
     ),
     Difference(
         "Levels of lines",
-        "Of the stream, if the line says none",
-        "Only what the line says",
+        "Of the stream, if the line has none",
+        "Only the line's",
         "Both streams are one log",
         {"lines: from a level on": ([["", "err"]], [["", "ERROR: told"], ["", "err"]])},
     ),
     Difference(
         "`/proxy/NAME`",
-        "Passed on to what answers there",
+        "Passed on to the endpoint",
         "Only for logs",
-        "Clients reach programs by their addresses",
+        "Clients use addresses",
     ),
     Difference(
-        "What a task tells of itself (`report_task_status_text`)",
+        "`report_task_status_text`",
         "Kept",
         "Not kept: its client warns, and goes on",
-        "There are no tables; the log has what is printed",
+        "There are no tables",
     ),
     Difference(
         "An endpoint's id that another job's has",
@@ -290,7 +290,7 @@ TABLE = (
         "Log keys by a pattern",
         "Searched",
         "Refused",
-        "By name or by how names begin",
+        "Only names and prefixes",
         {
             "lines: by a pattern": (
                 [["/log/talk/1:0", "last"], *(["/log/talk/1:0", f"line {number}"] for number in range(1, 6))],
@@ -301,8 +301,8 @@ TABLE = (
     Difference(
         "Old clients, by `client_revision_date`",
         "Refused after 14 days",
-        "Taken, whatever that is",
-        "What they send is understood",
+        "Accepted",
+        "Their calls are understood",
         {
             "launch: no date": (WRONG, "/wrong/no date"),
             "launch: an old client": ("FAILED_PRECONDITION", "/wrong/an old client"),
@@ -312,7 +312,7 @@ TABLE = (
         "`IRIS_TASK_TOKEN`",
         "Set where the cluster knows accounts",
         "Set in each attempt",
-        "A task launches its children by a token of its own",
+        "A task launches its children with its own token",
         {"token of a task": (False, True)},
     ),
 )

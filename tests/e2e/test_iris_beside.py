@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["door"]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fluster.md"
-BEGINS = "What Iris' own server does otherwise"
+BEGINS = "Deviations from Iris' own server"
 CLUSTER = """
 import os, sys
 from iris.cluster.local_cluster import LocalCluster, make_local_cluster_config

@@ -91,14 +91,16 @@ def _is_gang(case: Case) -> bool:
 DEVIATIONS = (
     Deviation("a limit of 0 allows no retry; an early prototype read it as no limit", _reads_zero_as_unlimited),
     Deviation("all matchers of a rule must hold; an early prototype looked at one of them", _looks_at_one_field),
-    Deviation("a rule without a matcher is refused; the prototypes took it for all failures", _matches_without_matcher),
+    Deviation(
+        "a rule without a matcher is refused; for the prototypes it matched all failures", _matches_without_matcher
+    ),
     Deviation(
         "memory grows by each rule that says so; upstream's release keeps to the first kind of growth", _mixes_growth
     ),
-    Deviation("what is lost with a machine is retried while policies are switched off, too", _retries_what_is_lost),
+    Deviation("jobs lost with a machine are retried while policies are switched off, too", _retries_what_is_lost),
     Deviation(
-        "the pod of a retry has a name of its own while policies are switched off, too: a run keeps the name it was"
-        " started with, whatever a file says later",
+        "the pod of a retry has a name of its own while policies are switched off, too: a run keeps the name that it"
+        " was started with",
         _names_pods,
     ),
     Deviation("gangs of several jobs are not built yet", _is_gang),

@@ -17,12 +17,11 @@ _WORDS = {
 
 
 def rights() -> str:
-    """Print the matrix of roles, rights and kinds."""
+    """Print the matrix of roles, rights and kinds; kinds with the same rights share a row."""
     head = ["What", "Right", *(f"`{role}`" for role in ROLES)]
-    rows = [
-        [_WORDS.get(kind, kind.replace("-", " ")), f"`{right}`", *map(_SHOWN.__getitem__, reaches)]
-        for kind, rights_of in TABLE.items()
-        if kind not in WORK[1:]
-        for right, reaches in rights_of.items()
-    ]
-    return table(head, rows)
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for kind, rights_of in TABLE.items():
+        for right, reaches in rights_of.items() if kind not in WORK[1:] else ():
+            cells = (f"`{right}`", *map(_SHOWN.__getitem__, reaches))
+            rows.setdefault(cells, []).append(_WORDS.get(kind, kind.replace("-", " ")))
+    return table(head, [[", ".join(kinds), *cells] for cells, kinds in rows.items()])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.events.registry import BY_NAME
-from tools.docs.source import enum_table, markdown, member_docs, table
+from tools.docs.source import markdown, member_docs, table
 
 if TYPE_CHECKING:
     from holdfast.domain.events.registry import EventType
@@ -44,4 +44,4 @@ def _note(text: str) -> str:
 def acts() -> str:
     """List what the audit log tells of."""
     subjects = ", ".join(f"`{subject}`" for name, subject in vars(Subject).items() if name.isupper())
-    return f"{enum_table(Act, title='Action')}\n\nKinds: {subjects}."
+    return f"Actions: {', '.join(f'`{act}`' for act in Act)}.\n\nKinds: {subjects}."

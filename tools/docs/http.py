@@ -71,14 +71,20 @@ def _query(call: Mapping[str, Any]) -> str:
 
 
 def metrics() -> str:
-    """List every metric."""
+    """List every metric; those by node and by queue share a row."""
     registry = Telemetry(lambda: 0.0, DOORS).registry
     application(registry)
-    rows = [
-        [f"`{family.name}{'_total' if family.type == 'counter' else ''}`", family.type, family.documentation]
-        for family in registry.collect()
-    ]
-    return table(["Metric", "Type", "Meaning"], sorted(rows))
+    families = {family.name: family for family in registry.collect()}
+    rows = []
+    for name, family in sorted(families.items()):
+        shown, meaning = f"`{name}{'_total' if family.type == 'counter' else ''}`", family.documentation
+        by_queue = name.replace("_by_node", "_by_queue")
+        if by_queue != name and by_queue in families:
+            shown, meaning = f"{shown}, `{by_queue}`", meaning.replace("by node", "by node or queue")
+        elif name.replace("_by_queue", "_by_node") != name:
+            continue
+        rows.append([shown, family.type, meaning])
+    return table(["Metric", "Type", "Meaning"], rows)
 
 
 def errors() -> str:
