@@ -107,4 +107,4 @@ def test_many_jobs_are_chosen_by_what_is_true_of_them(shell: Shell) -> None:
         nobody = shell.run("release", "--all")
         assert (nobody.returncode, "no job matches" in nobody.stderr) == (3, True)
         both = shell.run("hold", "sleeps", "--all")
-        assert (both.returncode, "--all: chooses jobs, and they are named already" in both.stderr) == (2, True)
+        assert (both.returncode, "--all: selects jobs, but jobs are named already" in both.stderr) == (2, True)

@@ -112,14 +112,14 @@ def test_the_first_of_several_words_may_be_a_kind(words: list[str], noun: str, n
         ),
         ("restart replicatedjob train workers more", "'train' does not name a replicated job"),
         ("wait jobset train --for Held", "--for: 'Held' is unknown; allowed: terminal, Waiting, Pending, Running"),
-        ("why jobset train other", "NAME: 2 were named: train, other"),
-        ("why jobset train --attempt 2", "--attempt: means nothing for job sets"),
-        ("why train --job x", "--job: means nothing for jobs"),
+        ("why jobset train other", "NAME: 2 are given: train, other"),
+        ("why jobset train --attempt 2", "--attempt: does not apply to job sets"),
+        ("why train --job x", "--job: does not apply to jobs"),
         ("get jobsets --state Held", "--state: 'Held' is unknown; allowed: Waiting, Pending, Running"),
         ("get queues --jobset a", "--jobset: only filters lists of jobs"),
         ("get jobsets -o xml", "allowed: table, wide, json, yaml, csv, name"),
         ("delete queue a --timeout 1s", "--timeout: has nothing to limit"),
-        ("create queue a --lenient", "--lenient: has nothing to read"),
+        ("create queue a --lenient", "--lenient: only applies to files"),
     ],
 )
 def test_a_wrong_line_says_what_is_wrong_and_exits_with_2(line: str, says: str) -> None:

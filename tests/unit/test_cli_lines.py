@@ -123,7 +123,7 @@ def test_a_name_that_is_a_kind_is_a_name_where_it_stands_alone() -> None:
 def test_names_of_other_kinds_than_is_meant_are_refused(line: str) -> None:
     code, text = said(*line.split())
     assert code == 2
-    assert "is none of the jobs" in text
+    assert "is of another kind" in text
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_an_unknown_kind_is_answered_with_the_known_ones() -> None:
         ("create", "KIND: give either a kind with names, or files"),
         ("create queue", "NAME: is required; hint: holdfast create queue NAME"),
         ("create node x", "KIND: 'node' cannot be used with this command; allowed: queues, retrypolicies"),
-        ("create queue ml --retry-limit 3", "--retry-limit: means nothing for queues"),
+        ("create queue ml --retry-limit 3", "--retry-limit: does not apply to queues"),
         ("run --memory 2 -- true", "--memory: '2' is 2 bytes; hint: did you mean 2Gi?"),
         ("run --memory 0.5 -- true", "--memory: '0.5' is 0 bytes; hint: did you mean 0.5Gi?"),
         ("update settings", "no flag says what to change"),

@@ -248,7 +248,7 @@ def test_policies_are_named_or_read_from_files_in_order(tmp_path: Path) -> None:
 def test_a_file_of_another_kind_is_no_policy(tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text("{kind: Job, command: [x]}")
-    assert "allowed: RetryPolicy" in problems("--policy", str(file))["--policy"]
+    assert "may contain only RetryPolicy documents" in problems("--policy", str(file))["--policy"]
 
 
 def test_a_missing_policy_file_says_so() -> None:

@@ -1,4 +1,4 @@
-"""What a command is: options, a run function, and how Typer learns of both.
+"""A command: its options, the function that carries it out, and its Typer form.
 
 Every file of ``commands`` has this form. A command's Typer form is built only when it is called, so that
 ``holdfast --help`` pays for none of them.
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 OptionsT = TypeVar("OptionsT")
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
-"""Both of a command and of the overview."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +35,12 @@ class Command(Generic[OptionsT]):
     run: Callable[[OptionsT, Cli], int]
     """Takes the options and the context, returns the exit code; its docstring is the command's help."""
     section: str
-    """Under which heading the overview lists it."""
+    """The heading under which the overview lists it."""
     trailing_command: bool = False
-    """Whether the first positional argument ends the options, because a foreign command line follows."""
+    """Whether the options end at the first positional argument, where another program's command line begins."""
     examples: tuple[str, ...] = ()
     rewrite: Callable[[Sequence[str]], list[str]] = list
-    """Changes the words after its name before they are parsed."""
+    """Changes the words after the command's name before they are parsed."""
 
     @property
     def help(self) -> str:
@@ -79,7 +78,7 @@ def typer_command(command: Command[OptionsT], deliver: Callable[[Command[Options
 
 
 def _signature(options: type[Any], hints: dict[str, Any]) -> inspect.Signature:
-    """Make the signature Typer reads; a factory's default is left to the dataclass."""
+    """Build the signature that Typer reads; defaults made by a factory are left to the dataclass."""
     parameters = [
         inspect.Parameter(
             field.name,

@@ -1,7 +1,7 @@
-"""Completes the names of what there is, in every shell that Typer knows: bash, zsh, fish and PowerShell.
+"""Completes kinds and names in every shell that Typer supports: bash, zsh, fish and PowerShell.
 
-The shell starts a process for each press of Tab and waits for it. So it is over within a second, whatever becomes of
-the server, and says nothing but names.
+The shell starts a process for each press of Tab and waits for it. Completion therefore gives up after a second, and
+prints nothing but names.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ _MOST = 200
 
 
 class CommandLine(Protocol):
-    """The command line as far as it is written."""
+    """The part of a command line that has been typed."""
 
     params: Mapping[str, Any]
 
 
 def complete_from(field: str) -> Callable[..., list[str]] | None:
-    """Return what completes the argument or option that an option class calls so; ``None`` if nothing does.
+    """Return the completer for a field of an options class; ``None`` if there is none.
 
-    Typer calls it with what its parameters are named for: ``ctx`` and ``incomplete``.
+    Typer passes arguments by the names of the completer's parameters: ``ctx`` and ``incomplete``.
     """
     if field in _OF_A_KIND:
         return _of_a_kind
     noun = _NOUNS.get(field)
-    return None if noun is None else lambda incomplete: _begun(noun, incomplete)
+    return None if noun is None else lambda incomplete: _matching_names(noun, incomplete)
 
 
 _OF_A_KIND = {"kind", "names", "what"}
-"""A kind, then names of things of that kind; or names of jobs."""
+"""Fields that take a kind and names of that kind, or names of jobs."""
 _NOUNS = {
     "job": Noun.JOB,
     "jobs": Noun.JOB,
@@ -56,31 +56,31 @@ _NOUNS = {
 def _of_a_kind(ctx: CommandLine, incomplete: str) -> list[str]:
     if not {"kind", "what"} & set(ctx.params):
         return []
-    words = _said(ctx.params)
+    words = _typed_words(ctx.params)
     noun = find_noun(words[0]) if words else None
     if noun is not None:
-        return _begun(noun, incomplete)
+        return _matching_names(noun, incomplete)
     kinds: list[str] = [kind for kind in NOUNS if not words and kind.startswith(incomplete)]
-    return kinds if "kind" in ctx.params else [*kinds, *_begun(Noun.JOB, incomplete)]
+    return kinds if "kind" in ctx.params else [*kinds, *_matching_names(Noun.JOB, incomplete)]
 
 
-def _said(params: Mapping[str, Any]) -> Sequence[str]:
-    """Return the words before the one that is completed."""
+def _typed_words(params: Mapping[str, Any]) -> Sequence[str]:
+    """Return the words before the one being completed."""
     kind, what = params.get("kind"), params.get("what")
     return [str(kind)] if kind else [str(word) for word in what or ()]
 
 
-def _begun(noun: NounName, incomplete: str) -> list[str]:
-    """Return the names that begin so, none if there is any difficulty; end the process if it takes too long."""
+def _matching_names(noun: NounName, incomplete: str) -> list[str]:
+    """Return the names that start with ``incomplete``, none after an error; end the process if it takes too long."""
     signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
     signal.setitimer(signal.ITIMER_REAL, WITHIN_S)
     names: list[str] = []
-    with suppress(Exception):  # whatever it is, who types must not be interrupted by it
-        names = [name for name in _asked(noun, incomplete) if name.startswith(incomplete)]
+    with suppress(Exception):  # no error may disturb the person who types
+        names = [name for name in _names(noun, incomplete) if name.startswith(incomplete)]
     return names[:_MOST]
 
 
-def _asked(noun: NounName, incomplete: str) -> list[str]:
+def _names(noun: NounName, incomplete: str) -> list[str]:
     from holdfast.app.connect import connect
     from holdfast.cli.things import READERS
 

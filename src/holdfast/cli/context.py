@@ -1,4 +1,4 @@
-"""What a command gets besides its options: streams, time, settings and the connection, each made when first used.
+"""What a command works with besides its options: streams, time, settings and the connection, each made on first use.
 
 Everything heavy is imported inside these functions, so that ``holdfast --help`` stays under 200 ms.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Cli:
-    """The surroundings of one command; tests hand in their own."""
+    """The environment of one command; tests pass their own."""
 
     stdin: TextIO = field(default_factory=lambda: sys.stdin)
     stdout: IO[str] = field(default_factory=lambda: sys.stdout)
@@ -32,28 +32,28 @@ class Cli:
         default_factory=lambda: os.environ,  # noqa: TID251 - the caller's environment is an input of `run --env`
     )
     now: Callable[[], float] = time.monotonic
-    """Seconds that never go back, for time limits."""
-    clock: Callable[[], float] = time.time  # noqa: TID251 - what is told of ages is told by this machine's clock
+    """Monotonic seconds, for time limits."""
+    clock: Callable[[], float] = time.time  # noqa: TID251 - ages are shown by this machine's clock
     """Seconds since the epoch, UTC."""
     sleep: Callable[[float], None] = time.sleep
     cwd: Callable[[], str] = os.getcwd
     token_file: str | None = None
-    """The file with the token that a server is shown; ``None``: what the settings say."""
+    """The file with the token for the server; ``None`` leaves it to the settings."""
     _remarked: set[str] = field(default_factory=set)
 
-    def show(self, token_file: str | None) -> None:
-        """Have the server shown the token in a file, if one is named."""
+    def use_token_file(self, token_file: str | None) -> None:
+        """Take the token for the server from this file; ``None`` leaves it to the settings."""
         self.token_file = token_file
 
     def connect(
         self, *, drive: bool = False, places: bool = True, attached: bool = False
     ) -> AbstractContextManager[Client]:
-        """Reach the server that is running, or open the data directory in this process.
+        """Connect to the running server, or open the data directory in this process.
 
         Args:
             drive: Without a server, also run controller and executor here while the context is open.
-            places: Whether these start jobs that wait.
-            attached: Go on when the server is restarted meanwhile.
+            places: Whether these may start waiting jobs.
+            attached: Reconnect when the server restarts meanwhile.
         """
         from holdfast.app.connect import connect
 
@@ -63,31 +63,31 @@ class Cli:
 
     @staticmethod
     def is_unserved() -> bool:
-        """Whether no server is named or runs here, which would do what is asked for."""
+        """Whether no server is configured or running here."""
         from holdfast.app import reach, whereabouts
 
         return whereabouts.find(reach.read_reach()) is None
 
     @staticmethod
     def is_looked_after() -> bool:
-        """Whether somebody runs the jobs that are shown."""
+        """Whether a server, or a waiting command, runs the jobs that are shown."""
         from holdfast.app.connect import is_looked_after
 
         return is_looked_after()
 
     def note_unserved(self, what: str = "jobs start", wait: str = "holdfast wait JOB") -> None:
-        """Tell the person when nobody is there to do what was just asked for."""
+        """Tell the user if no server is running to do what was just requested."""
         if self.is_unserved():
-            self.say(f"no server is running: {what} with `holdfast up`, or while `{wait}` waits for them")
+            self.say(f"no server is running; {what} when you run `holdfast up`, or while `{wait}` waits for them")
 
     def serve(self, *, host: str | None, port: int | None, daemon: bool = False, **settings_given: object) -> None:
-        """Run the server in this process until it is stopped, or in one of its own until it answers.
+        """Run the server in this process until it is stopped, or start it in the background and return once it answers.
 
         Args:
-            host: The address to listen on, if that is not left to the settings.
+            host: The address to listen on; ``None`` leaves it to the settings.
             port: The port to listen on, likewise.
-            daemon: Whether to leave it running in the background.
-            **settings_given: Settings that count more than the environment's.
+            daemon: Whether to run it in the background.
+            **settings_given: Settings that override the environment's.
         """
         from functools import partial
 
@@ -124,12 +124,12 @@ class Cli:
         return Output(self.stdout)
 
     def _remark(self, line: str) -> None:
-        """Tell the person something, however often there is a reason to."""
+        """Say a line once, however often there is a reason to."""
         if line not in self._remarked:
             self._remarked.add(line)
             self.say(line)
 
     def say(self, line: str) -> None:
-        """Tell the person something that is not the command's result; control characters in it are written out."""
+        """Write a line that is not part of the command's result, with control characters escaped."""
         self.stderr.write(f"{printable(line)}\n")
         self.stderr.flush()

@@ -28,9 +28,9 @@ _OF_KIND = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditOptions:
-    """What ``create`` and ``update`` can both be told."""
+    """The options that ``create`` and ``update`` share."""
 
-    kind: Annotated[Text, typer.Argument(metavar="[KIND]", help="retrypolicy or queue; left out with -f.")] = None
+    kind: Annotated[Text, typer.Argument(metavar="[KIND]", help="retrypolicy or queue; leave it out with -f.")] = None
     names: Annotated[list[str], typer.Argument(metavar="[NAME...]", help="One or more names.")] = field(
         default_factory=list
     )
@@ -58,7 +58,7 @@ class EditOptions:
         list[str],
         typer.Option(
             metavar="FIELD=VALUE",
-            help="Queue: a limit of each user, such as maxRunningJobs=4 or maxRunning.gpu=2; VALUE may be none."
+            help="Queue: a limit for each user, such as maxRunningJobs=4 or maxRunning.gpu=2; VALUE may be none."
             " Repeatable.",
         ),
     ] = field(default_factory=list)
@@ -82,7 +82,7 @@ class EditOptions:
 
 
 def spec_of(options: EditOptions, noun: NounName, flags: Flags) -> dict[str, Any]:
-    """Read the flags that were set; a flag of another kind is noted as wrong."""
+    """Read the flags that were set, and report those that belong to another kind."""
     flags_given = {
         "--retry-policy": flags.names(options.retry_policy) or None,
         "--weight": flags.number("--weight", options.weight, low=0),
@@ -97,12 +97,12 @@ def spec_of(options: EditOptions, noun: NounName, flags: Flags) -> dict[str, Any
     present = {flag: value for flag, value in flags_given.items() if value is not None}
     for flag in present:
         if _OF_KIND[flag] is not noun:
-            flags.wrong(flag, f"means nothing for {noun}", hint=f"it belongs to {_OF_KIND[flag]}")
+            flags.wrong(flag, f"does not apply to {noun}", hint=f"it applies to {_OF_KIND[flag]}")
     return {_field(flag): None if value == _NONE else value for flag, value in present.items()}
 
 
 def with_limits(before: dict[str, Any], edits: list[str], flags: Flags) -> dict[str, Any]:
-    """Return a ``handlerLimits`` with some of them changed, each written as ``HANDLER.FIELD=VALUE``."""
+    """Return ``handlerLimits`` after edits written as ``HANDLER.FIELD=VALUE``."""
     limits = {handler: dict(fields) for handler, fields in before.items()}
     for edit in edits:
         name, _, value = edit.partition("=")
@@ -122,7 +122,7 @@ def _most(flag: str, text: Text, flags: Flags) -> int | str | None:
 
 
 def limits_of_users(before: dict[str, Any], edits: list[str], flags: Flags) -> dict[str, Any]:
-    """Return a ``perUser`` with some of it changed, each written as ``FIELD=VALUE``."""
+    """Return ``perUser`` after edits written as ``FIELD=VALUE``."""
     limits = {name: dict(value) if isinstance(value, dict) else value for name, value in before.items()}
     for name, text in flags.pairs("--per-user", edits).items():
         head, dot, key = name.partition(".")
@@ -140,21 +140,21 @@ def _action(text: str | None, flags: Flags) -> str | None:
 
 
 def _field(flag: str) -> str:
-    """Name the manifest's field of a flag: ``--retry-limit`` is ``retryLimit``."""
+    """Return the manifest's field for a flag: ``retryLimit`` for ``--retry-limit``."""
     first, *rest = flag.removeprefix("--").split("-")
     field_name = first + "".join(word.capitalize() for word in rest)
     return "retryPolicies" if field_name == "retryPolicy" else field_name
 
 
 def manifest_of(noun: NounName, name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    """Put a spec into its envelope."""
+    """Wrap a spec in its manifest."""
     return {"apiVersion": API_VERSION, "kind": _KINDS[noun], "metadata": {"name": name}, "spec": spec}
 
 
 def check_target(options: EditOptions, flags: Flags, verb: str) -> None:
-    """Note when the command line names neither a file nor a thing, or both."""
+    """Report a command line that names neither files nor things, or both."""
     if options.lenient and not options.file:
-        flags.wrong("--lenient", "has nothing to read", hint="it applies to the files of -f")
+        flags.wrong("--lenient", "only applies to files", hint="add -f FILE")
     if bool(options.file) == bool(options.kind):
         flags.wrong("KIND", "give either a kind with names, or files", hint=f"holdfast {verb} queue NAME, or -f FILE")
     elif options.kind and not options.names:

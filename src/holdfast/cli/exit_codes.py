@@ -29,7 +29,7 @@ MEANINGS: dict[int, str] = {
     FAILED: "The job or job set failed, was cancelled or is gone (`wait`), or Holdfast itself failed.",
     USAGE: "Wrong usage, or an input that is not valid; nothing was done.",
     NOT_FOUND: "Not found.",
-    REFUSED: "Its state, a limit, a policy, a missing token or a missing right forbids it.",
+    REFUSED: "Refused because of a state, a limit, a policy, a missing token or a missing right.",
     UNAVAILABLE: "Not available: no server answers, or the data directory is in use. Try again.",
     HELD: "`run`: the job is held; `holdfast release` releases it.",
     TIMED_OUT: "`wait`, `submit --wait`, `delete`: the time ran out first.",

@@ -18,7 +18,6 @@ class Flags:
     """A reader that remembers each problem and continues, so that all are reported at once."""
 
     def __init__(self) -> None:
-        """Start without problems."""
         self.problems: list[Problem] = []
 
     def wrong(self, flag: str, message: str, *, allowed: Sequence[str] = (), hint: str | None = None) -> None:
@@ -26,10 +25,10 @@ class Flags:
         self.problems.append(Problem(flag, message, allowed=tuple(allowed), hint=hint))
 
     def finish(self) -> None:
-        """Raise everything that was wrong, if anything was.
+        """Raise all problems at once, if there are any.
 
         Raises:
-            InvalidRequest: Some flag is wrong; carries one problem for each.
+            InvalidRequest: A flag is wrong; carries one problem for each.
         """
         if self.problems:
             msg = "These flags are not valid." if len(self.problems) > 1 else "A flag is not valid."

@@ -59,10 +59,10 @@ class _Overview(TyperGroup):
         return typer_command(command(cmd_name), self.deliver) if cmd_name in NAMES else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - types of the parser's own
-        """Find the command that is named.
+        """Find the named command.
 
         Raises:
-            InvalidRequest: There is none of that name.
+            InvalidRequest: No such command.
         """
         if args[0] not in NAMES and not args[0].startswith("-"):
             message = f"there is no command {args[0]!r}"
@@ -93,25 +93,27 @@ _VERSION = typer.Option("--version", callback=_say_version, is_eager=True, help=
 
 
 _TOKEN_FILE = typer.Option(
-    "--token-file", metavar="PATH", help="Show the server the token in this file, which only its owner can read."
+    "--token-file",
+    metavar="PATH",
+    help="Send the server the token in this file, which only its owner may read.",
 )
 
 
 def overview(
-    deliver: Callable[[Command[Any], Any], None], show: Callable[[str | None], None] = lambda _: None
+    deliver: Callable[[Command[Any], Any], None], use_token_file: Callable[[str | None], None] = lambda _: None
 ) -> TyperGroup:
     """Build the whole command line.
 
     Args:
         deliver: Gets the command and its parsed options.
-        show: Gets the name of the file with the token to show, if one is given before the command.
+        use_token_file: Gets the value of ``--token-file``.
     """
 
     def top(
         *, version: Annotated[bool, _VERSION] = False, token_file: Annotated[str | None, _TOKEN_FILE] = None
     ) -> None:
-        del version  # has been said
-        show(token_file)
+        del version  # printed by its callback
+        use_token_file(token_file)
 
     app = typer.Typer(cls=_Overview, no_args_is_help=True, add_completion=True, rich_markup_mode=None)
     app.callback(help=_HELP, epilog=_EPILOG, context_settings=HELP_NAMES)(top)
@@ -124,40 +126,40 @@ def overview(
 
 
 def parse(
-    arguments: Sequence[str], show: Callable[[str | None], None] = lambda _: None
+    arguments: Sequence[str], use_token_file: Callable[[str | None], None] = lambda _: None
 ) -> tuple[Command[Any], Any] | None:
     """Parse one command line into a command and its options; ``None`` when it only asked for help.
 
     Args:
-        arguments: Its words.
-        show: Gets the name of the file with the token to show, if one is given before the command.
+        arguments: The words of the command line.
+        use_token_file: Gets the value of ``--token-file``.
 
     Raises:
-        Exception: What the parser raises for a wrong command line.
+        Exception: Whatever the parser raises for a wrong command line.
     """
     commands: list[tuple[Command[Any], Any]] = []
-    group = overview(lambda command, options: commands.append((command, options)), show)
+    group = overview(lambda command, options: commands.append((command, options)), use_token_file)
     group.main(args=list(arguments), prog_name="holdfast", standalone_mode=False)
     return commands[0] if commands else None
 
 
 def run_line(arguments: Sequence[str], cli: Cli) -> int:
-    """Carry out one command line and return its exit code; a mistake of the caller never raises."""
+    """Run one command line and return its exit code; a mistake of the caller never raises."""
     try:
-        parsed = parse(arguments, cli.show)
+        parsed = parse(arguments, cli.use_token_file)
         code = parsed[0].run(parsed[1], cli) if parsed else exit_codes.OK
         cli.stdout.flush()
     except HoldfastError as error:
         cli.say(f"error: {error}")
         return exit_codes.of_error(error)
     except BrokenPipeError:
-        # The reader went away (`holdfast get jobs | head`): what is left has no reader, and that is no error.
-        _write_no_more()
+        # The reader has left (`holdfast get jobs | head`), which is not an error.
+        _discard_output()
         return exit_codes.OK
     except OSError as error:
-        if error.filename is not None or error.errno not in _UNWRITTEN:  # not of the output
+        if error.filename is not None or error.errno not in _UNWRITTEN:  # not about the output
             raise
-        _write_no_more()
+        _discard_output()
         cli.say(f"error: the output cannot be written: {error.strerror}")
         return exit_codes.FAILED
     except (KeyboardInterrupt, typer.Abort):
@@ -168,15 +170,15 @@ def run_line(arguments: Sequence[str], cli: Cli) -> int:
     return code
 
 
-def _write_no_more() -> None:
-    """Have what is still to be written to standard output go nowhere, so that Python's end does not fail with it."""
+def _discard_output() -> None:
+    """Discard what is still to be written, so that Python does not fail to flush it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(error: Exception, cli: Cli) -> int:
     """Say what is wrong with the command line and where its help is."""
     context = getattr(error, "ctx", None)
-    if isinstance(error, UnicodeEncodeError):  # an argument can be any bytes, which name nothing here
+    if isinstance(error, UnicodeEncodeError):  # arguments can be any bytes
         cli.say(f"error: {error.object!r} is not UTF-8 text")
         return exit_codes.USAGE
     describe = getattr(error, "format_message", error.__str__)
@@ -191,16 +193,16 @@ def _usage(error: Exception, cli: Cli) -> int:
 
 
 _UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-"""Why a file takes no more."""
+"""Errors of a file that takes no more."""
 _ENOUGH_FOR_IMPORTS = 1_000_000
-"""New objects before the garbage collector looks: what a command imports is not garbage."""
+"""New objects before the garbage collector runs: what a command imports is not garbage."""
 
 
 def main() -> None:
     """Run the command line of this process."""
     gc.set_threshold(_ENOUGH_FOR_IMPORTS, *gc.get_threshold()[1:])
     for stream in (sys.stdout, sys.stderr):
-        # Programs print anything, terminals show what they can: never an error over a character.
+        # Never fail over a character that the terminal cannot show.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     sys.exit(run_line(sys.argv[1:], Cli()))

@@ -1,6 +1,6 @@
-"""Reads the files of ``-f`` and says which line of which file an error is about.
+"""Reads the files of ``-f``, and traces errors to the line of the file.
 
-The documents themselves are checked by the server, which knows what they name.
+The server checks the documents, because it knows what they refer to.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KINDS = {
 _LARGEST_TEXT = 1 << 30
 _LENIENT = "--lenient turns these into warnings"
 _LARGEST_TRIED_LENIENTLY = 1 << 20
-"""Up to this size a text that cannot be read is read once more, to say whether ``--lenient`` would do."""
+"""The largest text, in characters, that is read again after an error, to see whether ``--lenient`` would help."""
 _ITEM = re.compile(r"items\[(\d+)\]\.?")
 
 
@@ -74,19 +74,19 @@ class Manifest:
 
     @property
     def asks_for_name(self) -> bool:
-        """Whether a name is to be made up for it, as Kubernetes' ``generateName`` asks."""
+        """Whether it has Kubernetes' ``generateName`` instead of a name."""
         metadata = self.document.value.get("metadata")
         return isinstance(metadata, Mapping) and bool(metadata.get("generateName")) and not self.name
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """What only a lenient reading accepts; lines are those of the file."""
+        """Problems that only a lenient reading accepts, with their lines in the file."""
         return tuple(
             evolve(warning, path=f"{self.file}: {warning.path or 'input'}") for warning in self.document.warnings
         )
 
     def locate(self, problem: Problem) -> Problem:
-        """Say which file, and which line of it, a problem is about; a line the server saw is one of the request."""
+        """Add the file and its line to a problem; a line that the server reports is one of the request."""
         line = self.document.line_of(problem.path)
         return evolve(problem, path=f"{self.file}: {problem.path or 'document'}", line=line)
 
@@ -94,10 +94,10 @@ class Manifest:
 def read_manifests(
     files: Sequence[str], cli: Cli, *, allowed: Sequence[NounName], lenient: bool = False
 ) -> list[Manifest]:
-    """Read every document of every file, ``-`` being standard input; what only a lenient reading accepts is reported.
+    """Read every document of every file, where ``-`` is standard input, and print the warnings of a lenient reading.
 
     Raises:
-        InvalidManifest: A file cannot be read, or holds nothing, or kinds that are not allowed.
+        InvalidManifest: A file cannot be read, is empty, or has a kind that is not allowed.
     """
     manifests: list[Manifest] = []
     problems: list[Problem] = []
@@ -120,7 +120,7 @@ def read_manifests(
 
 
 def all_after(manifests: Sequence[Manifest], after: Sequence[str]) -> list[Manifest]:
-    """Have jobs, arrays and job sets wait for something, beside what they say themselves."""
+    """Make jobs, arrays and job sets wait for ``after``, in addition to their own dependencies."""
     return [_after(manifest, after) for manifest in manifests] if after else [*manifests]
 
 
@@ -137,7 +137,7 @@ def _after(manifest: Manifest, after: Sequence[str]) -> Manifest:
 
 
 def all_in_group(manifests: list[Manifest], group: str | None) -> list[Manifest]:
-    """Put jobs, arrays and job sets in a group, if one is given, whatever they say themselves."""
+    """Put jobs, arrays and job sets into ``group``, if it is given, in place of their own."""
     if group is None:
         return manifests
     from holdfast.dialects.native.envelope import GROUP_FIELD
@@ -156,11 +156,11 @@ def _is_of_kubernetes(manifest: Manifest) -> bool:
 
 
 def _annotated(manifest: Manifest, name: str, text: Callable[[str | None], str]) -> Manifest:
-    """Write an annotation anew, given what it says."""
+    """Replace an annotation by ``text`` of its present value."""
     metadata = manifest.value.get("metadata")
     annotations_before = metadata.get("annotations") if isinstance(metadata, Mapping) else None
     if not isinstance(metadata, Mapping) or not (annotations_before is None or isinstance(annotations_before, Mapping)):
-        return manifest  # the server says what is wrong with it
+        return manifest  # the server reports what is wrong with it
     before = (annotations_before or {}).get(name)
     annotations = {**(annotations_before or {}), name: text(None if before is None else str(before))}
     value = {**manifest.value, "metadata": {**metadata, "annotations": annotations}}
@@ -168,14 +168,14 @@ def _annotated(manifest: Manifest, name: str, text: Callable[[str | None], str])
 
 
 def in_spec(manifest: Manifest, changes: Mapping[str, object]) -> Manifest:
-    """Set some of its fields, nested or flat."""
+    """Set fields of a manifest's spec, nested or flat."""
     spec, value = {**manifest.spec, **changes}, manifest.value
     nested = isinstance(value.get("spec"), Mapping)
     return Manifest(manifest.file, evolve(manifest.document, value={**value, "spec": spec} if nested else spec))
 
 
 def _without_others(manifests: list[Manifest], cli: Cli) -> list[Manifest]:
-    """Leave out what is of none of Holdfast's kinds, and say so; what would leave nothing is kept, to be refused."""
+    """Skip documents of kinds that Holdfast does not have, with a warning; if none is left, keep all to be refused."""
     usable = [manifest for manifest in manifests if manifest.noun is not None]
     if not usable:
         return manifests
@@ -214,12 +214,12 @@ def _hint(text: str) -> str | None:
 
 
 def lenient_hint(documents: Sequence[Document]) -> str | None:
-    """Offer ``--lenient`` for manifests that it would let pass and that are refused without."""
+    """Suggest ``--lenient`` for manifests that are accepted with it and refused without it."""
     from holdfast.dialects.manifests import read_one
 
     if any(read_one(document, lenient=True).manifest is None for document in documents):
         return None
-    # What is refused is in the text of a document or in what it says; else reading it leniently would change nothing.
+    # A refusal that a strict reading does not explain would remain with --lenient.
     refused = any(document.warnings or read_one(document).manifest is None for document in documents)
     return _LENIENT if refused else None
 
@@ -244,14 +244,14 @@ def _unusable(file: str, manifests: list[Manifest], allowed: Sequence[NounName])
 
 
 def located(error: HoldfastError, manifests: Sequence[Manifest]) -> HoldfastError:
-    """Rewrite a server's error about ``manifests``: each problem says its file and line."""
+    """Return a server's error about ``manifests`` with file and line added to each problem."""
     return type(error)(
         error.message, problems=[_locate(problem, manifests) for problem in error.problems], hint=error.hint
     )
 
 
 def located_set(error: HoldfastError, manifests: Sequence[Manifest], *, lenient: bool) -> HoldfastError:
-    """Rewrite a server's error about job sets likewise, and say whether reading them leniently would do."""
+    """Locate a server's error about job sets, and suggest ``--lenient`` where it would help."""
     error_located = located(error, manifests)
     sets = [manifest.document for manifest in manifests if manifest.noun == Noun.JOB_SET]
     if sets and isinstance(error_located, InvalidManifest) and not lenient and (hint := lenient_hint(sets)):
@@ -270,13 +270,7 @@ def _locate(problem: Problem, manifests: Sequence[Manifest]) -> Problem:
 
 
 def tell_warnings(warnings: Sequence[ProblemEntry], source: Manifest | None, cli: Cli) -> None:
-    """Say what the server warned of.
-
-    Args:
-        warnings: As it answered them.
-        source: The document they are about, when it came from a file.
-        cli: Where to tell it.
-    """
+    """Print the server's warnings, located in ``source`` if they are about a document of a file."""
     from holdfast.wire.problems import read_problem
 
     for entry in warnings:
@@ -295,13 +289,13 @@ def read_policy_specs(files: Sequence[str], flags: Flags) -> list[dict[str, Any]
             continue
         policies = [document.value for document in documents if document.value.get("kind") == "RetryPolicy"]
         if len(policies) != len(documents) or not policies:
-            flags.wrong("--policy", f"{file} must contain documents of one kind", allowed=("RetryPolicy",))
+            flags.wrong("--policy", f"{file} may contain only RetryPolicy documents")
         specs.extend(_inline(policy) for policy in policies)
     return specs
 
 
 def _inline(policy: Mapping[str, Any]) -> dict[str, Any]:
-    """Make an inline policy of a manifest, nested (``metadata``, ``spec``) or flat."""
+    """Turn a manifest, nested (``metadata``, ``spec``) or flat, into an inline policy."""
     spec, metadata = policy.get("spec"), policy.get("metadata")
     if not isinstance(spec, Mapping):
         return {key: value for key, value in policy.items() if key not in {"apiVersion", "kind"}}

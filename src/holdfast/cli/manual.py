@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from holdfast.cli.command import Command
 
 ENVIRONMENT = {
-    "HOLDFAST_URL": "The server to ask; without it, the one that runs on the data directory.",
-    "HOLDFAST_TOKEN": "The token it wants.",
-    "HOLDFAST_TOKEN_FILE": "A file with the token instead.",
-    "HOLDFAST_SOCKET": "A Unix socket of the server instead of an address; it needs no token.",
-    "HOLDFAST_CONTEXT": "The name of a server that holdfast login remembers.",
+    "HOLDFAST_URL": "The address of the server; default the server that runs on the data directory.",
+    "HOLDFAST_TOKEN": "The token for the server.",
+    "HOLDFAST_TOKEN_FILE": "A file that contains the token.",
+    "HOLDFAST_SOCKET": "The Unix socket of the server, instead of an address; it needs no token.",
+    "HOLDFAST_CONTEXT": "The name of a server that holdfast login or holdfast context add has saved.",
     "HOLDFAST_DATA": "The data directory.",
-    "NO_COLOR": "Without colours, if it is set.",
+    "NO_COLOR": "If it is set, output has no colours.",
 }
 _SPECIAL = str.maketrans({"\\": "\\e", "-": "\\-"})
 
 
 def page_of(command: Command[Any]) -> str:
-    """Write the page of one command, such as holdfast-run(1)."""
+    """Render the page of one command, such as holdfast-run(1)."""
     words = list(_options(command))
     first, *rest = command.help.split("\n\n")
     spelt = " ".join(["[options]"] + [word for word, _, is_option in words if not is_option])
@@ -45,7 +45,7 @@ def page_of(command: Command[Any]) -> str:
 
 
 def overview_page(commands: Sequence[Command[Any]], summary: str) -> str:
-    """Write holdfast(1), which lists the others."""
+    """Render holdfast(1), which lists the others."""
     lines = [*_head("holdfast", summary.rstrip("."))]
     lines += [".SH SYNOPSIS", ".B holdfast", _text("COMMAND [options] ...")]
     for section in dict.fromkeys(command.section for command in commands):
@@ -62,7 +62,7 @@ def _head(name: str, summary: str) -> Iterator[str]:
 
 
 def _options(command: Command[Any]) -> Iterator[tuple[str, str, bool]]:
-    """List how each argument and option is written, what it means, and whether it is an option."""
+    """Yield each argument and option: its spelling, its help, and whether it is an option."""
     hints = get_type_hints(command.options, include_extras=True)
     for field in fields(command.options):
         hint = hints[field.name]
@@ -75,7 +75,7 @@ def _options(command: Command[Any]) -> Iterator[tuple[str, str, bool]]:
         names = [part for part in spelt if part.startswith("-")] or [f"--{field.name.replace('_', '-')}"]
         value = "" if hint.__origin__ is bool else f" {info.metavar or 'TEXT'}"
         yield ", ".join(names) + value, info.help or "", True
-    yield "-h, --help", "Show the help of the command.", True
+    yield "-h, --help", "Show the help of this command.", True
 
 
 def _exit_codes() -> Iterator[str]:
@@ -85,7 +85,7 @@ def _exit_codes() -> Iterator[str]:
 
 def _see_also() -> Iterator[str]:
     yield ".SH SEE ALSO"
-    yield _text("holdfast(1); holdfast COMMAND --help says the same as the page of a command.")
+    yield _text("holdfast(1); holdfast COMMAND --help prints the same text.")
 
 
 def _listed(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -103,6 +103,6 @@ def _paragraphs(texts: Sequence[str]) -> Iterator[str]:
 
 
 def _text(line: str) -> str:
-    """Write a line so that none of its characters is taken for an instruction."""
+    """Escape a line so that roff takes nothing in it for an instruction."""
     written = line.translate(_SPECIAL)
     return f"\\&{written}" if written.startswith((".", "'")) else written

@@ -16,7 +16,7 @@ NounName = NewType("NounName", str)
 
 
 class Noun:
-    """Kinds of things the command line can name, as the plurals people see; every kind of work is one, too."""
+    """Kinds of things on the command line, as their plurals; every other kind of work is one, too."""
 
     JOB = NounName(kinds.JOB.plural)
     JOB_SET = NounName(kinds.JOB_SET.plural)
@@ -44,14 +44,14 @@ _SPELLINGS: dict[NounName, tuple[str, ...]] = {
 _BY_SPELLING = {spelling: noun for noun, spellings in _SPELLINGS.items() for spelling in spellings}
 
 OF_WORK = {NounName(kind.plural): kind for kind in kinds.KINDS.values()}
-"""Kinds of work, which can be waited for and explained, and what is known of each."""
+"""Kinds of work, which can be waited for and explained."""
 OWNERS = {noun: kind for noun, kind in OF_WORK.items() if kind.parts}
-"""Those of them that are made of others."""
+"""Kinds of work that are made of other work."""
 NOUNS = tuple(_SPELLINGS)
 
 
-def asked_of(verb: str) -> Sequence[NounName]:
-    """Return the kinds of work of which something can be asked."""
+def nouns_with(verb: str) -> Sequence[NounName]:
+    """Return the kinds of work that support a verb."""
     return tuple(noun for noun, kind in OF_WORK.items() if verb in kind.acts)
 
 
@@ -59,7 +59,7 @@ SINGULAR = {noun: spellings[0] for noun, spellings in _SPELLINGS.items()}
 
 
 def find_noun(text: str) -> NounName | None:
-    """Find the kind that a word is an accepted spelling of, if it is one of any."""
+    """Find the kind with this spelling, if there is one."""
     return _BY_SPELLING.get(text.lower().replace("-", "").replace("_", ""))
 
 
@@ -67,7 +67,7 @@ def read_noun(text: str, allowed: Sequence[NounName] = NOUNS) -> NounName:
     """Read a kind in any accepted spelling: ``retrypolicy``, ``retry-policy``, ``retryPolicy``, ``jobs``.
 
     Raises:
-        InvalidRequest: No such kind, or this command has nothing to do with it.
+        InvalidRequest: The kind is unknown, or does not fit the command.
     """
     noun = find_noun(text)
     if noun is None or noun not in allowed:

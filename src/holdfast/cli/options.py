@@ -12,16 +12,18 @@ FormatOption = Annotated[
         "--output",
         "-o",
         metavar="FORMAT",
-        help="How to print: table, wide, json, yaml, csv, name, or custom-columns=NAME:.path,... of the JSON's fields.",
+        help="Output format: table, wide, json, yaml, csv, name, or custom-columns=NAME:.path,... of the JSON.",
     ),
 ]
 DocumentOption = Annotated[
     str,
-    typer.Option("--output", "-o", metavar="FORMAT", help="How to print: text, json or yaml."),
+    typer.Option("--output", "-o", metavar="FORMAT", help="Output format: text, json or yaml."),
 ]
 GroupOption = Annotated[
     str | None,
-    typer.Option("--group", metavar="GROUP", help="Of this group; as sweeps/ also of all groups below it."),
+    typer.Option(
+        "--group", metavar="GROUP", help="Only this group; with a final slash (sweeps/), also groups below it."
+    ),
 ]
 JobArgument = Annotated[
     str,
@@ -33,7 +35,7 @@ FilesOption = Annotated[
         "--file",
         "-f",
         metavar="FILE",
-        help="YAML or JSON, any number of documents, or one JSON document per line; '-' is standard input.",
+        help="A file of YAML or JSON documents, or of one JSON document per line; '-' is standard input. Repeatable.",
     ),
 ]
 AttemptOption = Annotated[
@@ -42,7 +44,7 @@ AttemptOption = Annotated[
 ]
 IndexOption = Annotated[
     str | None,
-    typer.Option("--index", metavar="I", help="The task of this index, where JOB is an array."),
+    typer.Option("--index", metavar="I", help="The task with this index, if JOB is an array."),
 ]
 TimeoutOption = Annotated[
     str | None,
@@ -74,7 +76,7 @@ LenientOption = Annotated[
     bool,
     typer.Option(
         "--lenient",
-        help="Only warn about duplicate keys, unfilled {{placeholders}} and whatever else Kubernetes tolerates.",
+        help="Only warn about what Kubernetes tolerates, such as duplicate keys and unfilled {{placeholders}}.",
     ),
 ]
 DryRunOption = Annotated[

@@ -1,11 +1,10 @@
-"""Prints lists and single things in the form asked for; ``render`` has the columns."""
+"""Prints lists and single things in the requested format; ``render`` has the columns."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from holdfast.cli.flags import Flags
 from holdfast.cli.render.custom_columns import PREFIX, custom_table, is_custom, read_columns
 from holdfast.dialects.steering import WRITTEN_OUT
 from holdfast.errors import InvalidRequest
@@ -13,6 +12,7 @@ from holdfast.errors import InvalidRequest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from holdfast.cli.flags import Flags
     from holdfast.cli.render.output import Output
     from holdfast.cli.render.words import Table
 
@@ -32,25 +32,10 @@ class Printable(Protocol):
 ThingT = TypeVar("ThingT", bound=Printable)
 
 
-def read_format(text: str, allowed: Sequence[str] = LIST_FORMATS) -> str:
-    """Read ``--output``.
-
-    Raises:
-        InvalidRequest: It is none of the allowed forms.
-    """
-    flags = Flags()
-    form = list_format(flags, text) if allowed is LIST_FORMATS else flags.choice("--output", text, allowed)
-    flags.finish()
-    return form
-
-
 def list_format(flags: Flags, text: str, fields: Callable[[], Sequence[str]] = tuple) -> str:
-    """Read ``--output`` of a list; what is wrong with it is noted in ``flags``.
+    """Read ``--output`` of a list, and report its problems to ``flags``.
 
-    Args:
-        flags: The flags of the command.
-        text: As it was given.
-        fields: Returns the fields that custom columns may show; of none of them is none known.
+    ``fields`` returns the fields that custom columns may show; no fields allow any.
     """
     word = text.strip()
     if is_custom(word):
@@ -68,7 +53,7 @@ def plain(thing: Printable) -> dict[str, Any]:
 
 
 def fields_of(model: type[Any]) -> list[str]:
-    """List the fields of a kind of answer, named as in the API; none where it may have any."""
+    """List the fields of a model, named as in the API; none if it may have any."""
     if model.model_config.get("extra") == "allow":
         return []
     return [info.alias or name for name, info in model.model_fields.items()]
@@ -86,12 +71,12 @@ def print_things(
     """Print a list.
 
     Args:
-        output: Where to.
-        things: What to print.
+        output: The writer.
+        things: The things to print.
         form: One of ``LIST_FORMATS``.
         table: Tabulates things.
         name: Names a thing so that other commands understand it.
-        model: What things are, for forms that have a column for each of its fields; default what the first is.
+        model: The things' model, whose fields are the columns of CSV; default that of the first thing.
     """
     if form == "name":
         for thing in things:
@@ -131,7 +116,7 @@ def print_thing(
     name: Callable[[ThingT], str],
     model: type[Any] | None = None,
 ) -> None:
-    """Print a single thing; as JSON or YAML it is not wrapped in a list."""
+    """Print a single thing, without a list around it in JSON and YAML."""
     if form in {"json", "yaml"}:
         output.document(plain(thing), form)
     else:

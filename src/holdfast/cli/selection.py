@@ -1,4 +1,4 @@
-"""Chooses the work a command is about: by their names, or by what is true of them."""
+"""Selects the work that a command acts on, by name or by filters."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 NO_OTHERS: Mapping[NounName, Sequence[str]] = MappingProxyType({})
 AllOption = Annotated[bool, typer.Option("--all", help="All jobs that the command applies to.")]
-_EXAMPLE = "name jobs, or choose them: -l team=vision"
+_EXAMPLE = "name jobs, or select them by a flag: -l team=vision"
 _MOST_NAMED = 5
-"""How many are named before a question."""
+"""Names in a request for confirmation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChooseOptions:
-    """What is true of the jobs that are meant, instead of their names."""
+    """Filters that select jobs, instead of their names."""
 
     label: Annotated[
         list[str],
@@ -58,7 +58,7 @@ class ChooseOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectOptions(ChooseOptions):
-    """The same, or their names."""
+    """Filters that select jobs, or names of jobs."""
 
     jobs: Annotated[
         list[str],
@@ -74,15 +74,15 @@ class Selected(NamedTuple):
     id: str
     name: str
     noun: NounName | None = None
-    """Of which kind; ``None``: a person did not say."""
+    """Its kind; ``None`` if the user did not say."""
     of_set: bool = False
     """Whether it is a job of a job set."""
     is_chosen: bool = False
-    """Whether nobody named it."""
+    """Whether filters selected it, and not its name."""
 
 
 class Chosen(NamedTuple):
-    """Which jobs are meant."""
+    """The filters that select jobs."""
 
     states: Sequence[str]
     labels: Mapping[str, str]
@@ -90,7 +90,7 @@ class Chosen(NamedTuple):
     causes: frozenset[str]
     since_s: float | None
     others: Mapping[NounName, Sequence[str]]
-    """Kinds of work other than jobs that are among them, and in which states."""
+    """Other kinds of work to select, and in which states."""
     group: str | None = None
 
 
@@ -103,22 +103,22 @@ def read_choice(
     states: Sequence[str],
     others: Mapping[NounName, Sequence[str]] = NO_OTHERS,
 ) -> Chosen | None:
-    """Read what tells which jobs are meant; ``None`` if they are named.
+    """Read the filters; ``None`` if the jobs are named.
 
     Args:
-        options: What was said.
-        flags: Where problems go.
-        names: Of jobs.
-        every: Whether all are meant.
-        states: In which a job can be meant where none is given.
-        others: Likewise of other kinds of work that the command is about.
+        options: The flags as typed.
+        flags: Collects problems.
+        names: Names of jobs.
+        every: Whether ``--all`` is given.
+        states: States to select without ``--state``.
+        others: Other kinds of work to select, each with such states.
     """
     flags_given = {**_given(options), "--all": every}
     used = [flag for flag, value in flags_given.items() if value]
     if names and used:
-        flags.wrong(used[0], "chooses jobs, and they are named already", hint=_EXAMPLE)
+        flags.wrong(used[0], "selects jobs, but jobs are named already", hint=_EXAMPLE)
     if not names and not used:
-        flags.wrong("JOB", "is required, or what chooses jobs", allowed=tuple(flags_given), hint=_EXAMPLE)
+        flags.wrong("JOB", "is required, unless a flag selects jobs", allowed=tuple(flags_given), hint=_EXAMPLE)
     states_given = [flags.choice("--state", state, JOB.states) for state in flags.names(options.state)]
     labels = flags.pairs("--label", options.label)
     since_s = flags.duration("--since", options.since)
@@ -142,15 +142,15 @@ def _given(options: ChooseOptions) -> dict[str, object]:
 
 
 def chooses(options: ChooseOptions) -> bool:
-    """Whether anything was said by which jobs are chosen."""
+    """Whether any filter is given."""
     return any(_given(options).values())
 
 
 def select(client: Client, choice: Chosen, cli: Cli) -> list[Selected]:
-    """Return the work that is meant, without the tasks of arrays: jobs in order of submission, then other kinds.
+    """Return the selected work, without tasks of arrays: jobs in order of submission, then other kinds.
 
     Raises:
-        NotFound: There are none.
+        NotFound: Nothing matches.
     """
     jobs = [
         Selected(job.id, job.name, Noun.JOB, of_set=job.job_set is not None, is_chosen=True)
@@ -192,7 +192,7 @@ def _is_recent(submitted: str, ended: str | None, choice: Chosen, cli: Cli) -> b
 
 
 def confirm(verb: str, targets: Sequence[Selected], cli: Cli, *, yes: bool) -> None:
-    """Ask before something is done to several jobs that nobody named, where there is somebody to ask.
+    """Ask the user, on a terminal, before acting on jobs that filters selected.
 
     Raises:
         InvalidRequest: The answer is no.
@@ -211,7 +211,7 @@ def confirm(verb: str, targets: Sequence[Selected], cli: Cli, *, yes: bool) -> N
 
 
 def named(words: Iterable[str]) -> list[Selected]:
-    """Return work that is named by the person, as ``KIND/NAME`` or by its name alone."""
+    """Return work that the user named, as ``KIND/NAME`` or by name alone."""
     return [_named(word) for word in words]
 
 

@@ -1,4 +1,4 @@
-"""Tells a kind from names where a command takes both: ``wait jobset train``, ``wait jobset/train``."""
+"""Separates kinds from names where a command takes both: ``wait jobset train``, ``wait jobset/train``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.cli import exit_codes
-from holdfast.cli.nouns import OF_WORK, SINGULAR, Noun, asked_of, find_noun, read_noun
+from holdfast.cli.nouns import OF_WORK, SINGULAR, Noun, find_noun, nouns_with, read_noun
 from holdfast.errors import HoldfastError, InvalidRequest, NotFound, Problem
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ def spread(values: Mapping[str, object], command: str = "") -> dict[str, object]
     """Read ``KIND/NAME``, as ``-o name`` prints it, wherever a command line has a kind and names, or names only.
 
     Args:
-        values: By option; ``None`` was not said.
-        command: What is asked for, to say what does the same for things of another kind.
+        values: The value of each option; ``None`` if it is absent.
+        command: The command, to suggest the one for another kind.
 
     Raises:
-        InvalidRequest: A name says that it is of another kind than is meant.
+        InvalidRequest: A name is of a kind that the command does not take.
     """
     kind, names, what = values.get("kind"), values.get("names"), values.get("what")
     read = dict(values)
@@ -37,20 +37,20 @@ def spread(values: Mapping[str, object], command: str = "") -> dict[str, object]
         read["what"] = _spread(_words(what))
     if (job_set := _set_among(values)) is not None:
         read["jobs"], read["jobset"] = [], job_set
-    several = asked_of(command)
+    several = nouns_with(command)
     for field, its in _NAMED.items():
         value, nouns = read.get(field), (several if field == "jobs" else ()) or its
         if isinstance(value, str):
-            read[field] = _meant(value, nouns, command if field in _POSITIONAL else "")
+            read[field] = _without_kind(value, nouns, command if field in _POSITIONAL else "")
         elif isinstance(value, list | tuple):
             words = _words(value)
             noun = find_noun(words[0]) if words[1:] and words[0][1:] else None  # j is a name, too
             if noun == Noun.JOB_SET and noun not in nouns:  # a job of that name would be taken for the set
                 raise _not_for(noun, words[0], words[1], nouns, command)
             if noun is not None and noun in nouns:
-                words = [f"{words[0]}/{_plain(word, noun)}" for word in words[1:]]
+                words = [f"{words[0]}/{_name_of_kind(word, noun)}" for word in words[1:]]
             kept = field == "jobs" and len(several) > 1
-            read[field] = [_meant(word, nouns, command, kept=kept) for word in words]
+            read[field] = [_without_kind(word, nouns, command, kept=kept) for word in words]
     return read
 
 
@@ -61,9 +61,9 @@ _NAMED = {
     "queue": (Noun.QUEUE,),
     "jobset": (Noun.JOB_SET,),
 }
-"""Fields of options that name things, and of which kinds these may be; ``jobs`` of all of which that can be asked."""
+"""Fields of options that name things, with the kinds they take; ``jobs`` takes all kinds that support the command."""
 _POSITIONAL = ("job", "jobs", "array")
-"""Those that name what a command is about."""
+"""The fields that name what a command acts on."""
 _REPLICATED_JOB = "replicatedjob"
 _INSTEAD = {
     ("attempts", Noun.JOB_SET): "holdfast describe jobset {0} lists its jobs, then: holdfast attempts JOB",
@@ -75,11 +75,11 @@ _INSTEAD = {
     ("rerun", Noun.JOB_SET): "holdfast restart jobset {0}",
     ("retry", Noun.JOB_SET): "holdfast restart jobset {0}",
 }
-"""What to do with a thing of a kind that a command is not for; elsewhere nothing does the same."""
+"""What to run instead for a kind that a command does not take."""
 
 
 def _set_among(values: Mapping[str, object]) -> str | None:
-    """Return the job set that is named in the place of jobs, where a command is about all jobs of one, too."""
+    """Return the job set named in place of jobs, for a command that takes all jobs of a set, too."""
     named = _spread(_words(values.get("jobs"))) if values.get("jobset", "") is None else []
     if find_noun(named[0] if named[1:] else "") != Noun.JOB_SET:
         return None
@@ -91,19 +91,19 @@ def _words(value: object) -> list[str]:
 
 
 def _spread(words: list[str]) -> list[str]:
-    """Turn ``KIND/NAME...`` into ``KIND NAME...``; what names no kind stays as it is."""
+    """Turn ``KIND/NAME...`` into ``KIND NAME...``; words without a kind stay as they are."""
     kind, slash, _ = words[0].partition("/") if words else ("", "", "")
     if kind.lower() == _REPLICATED_JOB and slash:
         return [kind, *(word.removeprefix(f"{kind}/") for word in words)]
     noun = find_noun(kind) if slash else None
     if noun is None:
         first = find_noun(words[0]) if words else None
-        return words if first is None else [words[0], *(_plain(word, first) for word in words[1:])]
-    return [kind, *(_plain(word, noun) for word in words)]
+        return words if first is None else [words[0], *(_name_of_kind(word, first) for word in words[1:])]
+    return [kind, *(_name_of_kind(word, noun) for word in words)]
 
 
-def _meant(word: str, nouns: Sequence[NounName], command: str, *, kept: bool = False) -> str:
-    """Take the kind off a name that a command of these kinds is given; or if it is ``kept``, spell it one way."""
+def _without_kind(word: str, nouns: Sequence[NounName], command: str, *, kept: bool = False) -> str:
+    """Remove a kind that the command takes from a name; if it is ``kept``, only normalize its spelling."""
     kind, slash, name = word.partition("/")
     noun = find_noun(kind) if slash else None
     if noun is not None and noun not in nouns:
@@ -114,34 +114,32 @@ def _meant(word: str, nouns: Sequence[NounName], command: str, *, kept: bool = F
 def _not_for(noun_name: NounName, word: str, name: str, nouns: Sequence[NounName], command: str) -> InvalidRequest:
     kinds = " and ".join(nouns) if len(nouns) < len(OF_WORK) else f"{', '.join(nouns[:-1])} and {nouns[-1]}"
     instead = _INSTEAD.get((command, noun_name))
-    problem = Problem("NAME", f"{word!r} is none of the {kinds}", hint=instead and instead.format(name))
+    problem = Problem("NAME", f"{word!r} is of another kind", hint=instead and instead.format(name))
     msg = f"`{command}` is for {kinds}." if command else f"Only {kinds} can be named here."
     return InvalidRequest(msg, problems=[problem])
 
 
-def _plain(word: str, *nouns: NounName) -> str:
-    """Take the kind off a name."""
+def _name_of_kind(word: str, *nouns: NounName) -> str:
+    """Remove the kind from a name."""
     kind, slash, name = word.partition("/")
     noun = find_noun(kind) if slash else None
     if noun is None:
         return word
     if noun not in nouns:
         msg = "Only things of one kind can be named at once."
-        kinds = " and ".join(nouns)
-        raise InvalidRequest(
-            msg, problems=[Problem("NAME", f"{word!r} is none of the {kinds}", hint="ask for each kind")]
-        )
+        hint = "run the command once for each kind"
+        raise InvalidRequest(msg, problems=[Problem("NAME", f"{word!r} is of another kind", hint=hint)])
     return name
 
 
 def required(names: Sequence[str], example: str) -> Sequence[str]:
-    """Return the names, of which there must be some.
+    """Return the names, of which at least one is required.
 
     Raises:
         InvalidRequest: There are none.
     """
     if not names:
-        msg = "Nothing is named."
+        msg = "No name is given."
         raise InvalidRequest(msg, problems=[Problem("NAME", "is required", hint=example)])
     return names
 
@@ -155,32 +153,32 @@ class Target:
 
     @property
     def only_name(self) -> str:
-        """The name, where there may be only one.
+        """The only name.
 
         Raises:
             InvalidRequest: There are several.
         """
         if len(self.names) > 1:
-            msg = "Only one can be named here."
+            msg = "Only one name is allowed here."
             raise InvalidRequest(
-                msg, problems=[Problem("NAME", f"{len(self.names)} were named: {', '.join(self.names)}")]
+                msg, problems=[Problem("NAME", f"{len(self.names)} are given: {', '.join(self.names)}")]
             )
         return self.names[0]
 
 
-def task_or_job(client: Client, reference: str, index: int | None, *, command: str, has: str) -> JobView:
-    """Find the job that is named, or with an index that task of an array.
+def task_or_job(client: Client, reference: str, index: int | None, *, command: str, what: str) -> JobView:
+    """Find a job by its id or name, or a task by its array and index.
 
     Args:
-        client: To find it with.
-        reference: Its id or name, or the array's.
-        index: The task's.
-        command: What is asked for.
-        has: What each task of an array has, which the array itself has not.
+        client: The connection.
+        reference: The id or name of the job or array.
+        index: The index of the task.
+        command: The command, for the hint.
+        what: What the command shows: tasks have it, arrays do not.
 
     Raises:
-        InvalidRequest: It is an array.
-        NotFound: There is none.
+        InvalidRequest: An array is named without an index.
+        NotFound: There is no such job or task.
     """
     if index is not None:
         return client.job(client.array_task(reference, index).id)
@@ -189,7 +187,7 @@ def task_or_job(client: Client, reference: str, index: int | None, *, command: s
     except NotFound as error:
         if not _is_array(client, reference):
             raise
-        msg = f"array {reference!r} has {has} for each of its tasks"
+        msg = f"array {reference!r} has no {what} of its own; ask for one task"
         raise InvalidRequest(msg, hint=f"holdfast {command} {reference} --index 0") from error
 
 
@@ -215,9 +213,9 @@ def do_each(names: Sequence[str], act: Callable[[str], object], cli: Cli, *, wha
     Args:
         names: Of things of one kind.
         act: What to do; raises a ``HoldfastError`` when it is refused.
-        cli: Where to tell it.
+        cli: Where to print the results.
         what: The kind, in the singular.
-        done: What a success is called; ``None`` says nothing of it.
+        done: What to print after a success; ``None`` prints nothing.
 
     Returns:
         The exit code of the first refusal, 0 without one.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MOST_IDS = 200
 """Jobs that one request may name."""
 _SHORT = {"table", "name"}
-"""Forms that say little of each job."""
+"""Formats that show little of each job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +83,12 @@ READERS: dict[NounName, ResourceReader] = {
 
 
 def table_of(noun: NounName, *, now_s: float, wide: bool = False) -> Callable[[Sequence[Any]], Table]:
-    """Return how a list of a kind is tabulated.
+    """Return the function that tabulates things of a kind.
 
     Args:
         noun: The kind.
-        now_s: Seconds since the epoch, UTC; ages and what runs are counted to it.
-        wide: Whether to show more columns, where there are more.
+        now_s: The present, for ages, in seconds since the epoch, UTC.
+        wide: Whether to add the columns of ``-o wide``.
     """
     tables: dict[NounName, Callable[[Sequence[Any]], Table]] = {
         Noun.JOB: partial(jobs.job_table, now_s=now_s, wide=wide),
@@ -109,7 +109,7 @@ def table_of(noun: NounName, *, now_s: float, wide: bool = False) -> Callable[[S
 
 
 def model_of(noun: NounName, *, single: bool = False) -> type[Any]:
-    """Return what a kind's things are answered as: in a list, or asked for by name."""
+    """Return the model of a kind's things: in a list, or ``single`` by name."""
     from holdfast.wire import arrays as array_models
     from holdfast.wire import catalogue as models
     from holdfast.wire.entries import models_of
@@ -132,11 +132,11 @@ def model_of(noun: NounName, *, single: bool = False) -> type[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which things of a kind are shown, and in which form: it decides how much is asked about each."""
+    """The things to show, and the output format, which decides how much is requested of each."""
 
     noun: NounName
     names: Sequence[str] = ()
-    """Only these, where any are given."""
+    """Only these, if any are given."""
     where: Mapping[str, Any] = field(default_factory=dict)
     """Filters of the client's calls."""
     limit: int | None = None
@@ -144,17 +144,17 @@ class Selection:
 
     @property
     def single(self) -> bool:
-        """Whether it is about one thing that is named."""
+        """Whether it selects a single thing by name."""
         return len(self.names) == 1 or self.noun == Noun.SETTINGS
 
     @property
     def model(self) -> type[Any]:
-        """What the things are answered as."""
+        """The model of the things."""
         return model_of(self.noun, single=self._whole)
 
     @property
     def _whole(self) -> bool:
-        """Whether everything is asked about each."""
+        """Whether each thing is requested in full."""
         if self.noun == Noun.JOB and self.form in {"csv", "wide"}:
             return False
         if self.names or not is_custom(self.form):
@@ -163,7 +163,7 @@ class Selection:
         return any(path[0] not in short for _, path in read_columns(self.form))
 
     def read(self, client: Client, say: Callable[[str], object] = lambda _: None) -> list[Any]:
-        """Ask for the things; ``say`` is told of those that the list leaves out."""
+        """Fetch the things; ``say`` gets a line for each damaged one that the list leaves out."""
         if self.noun == Noun.SETTINGS:
             return [client.settings()]
         if self.names:
@@ -172,7 +172,7 @@ class Selection:
         return self._listed(client, partial(tell_unreadable, say, SINGULAR[self.noun]))
 
     def of_ids(self, client: Client, ids: Sequence[str]) -> list[Any]:
-        """Ask for those jobs of the list, at most ``MOST_IDS``, that have these ids."""
+        """Fetch the jobs of the list that have these ids, at most ``MOST_IDS``."""
         listing = client.full_jobs if self._whole else client.jobs if self.form in _SHORT else client.job_outcomes
         return list(listing(**{**self.where, "ids": ids}))
 
@@ -191,25 +191,26 @@ class Selection:
 
 
 def tell_unreadable(say: Callable[[str], object], noun: str, item: UnreadableView) -> None:
-    """Tell of something that a list leaves out, and what can be done with it."""
+    """Report a damaged thing that a list leaves out, and how to delete it."""
     why = item.message.partition("\n")[0]
-    say(f"{noun} {item.name} ({item.id}) is damaged and not in the list: {why}; holdfast delete {noun} {item.name}")
+    advice = f"to delete it: holdfast delete {noun} {item.name}"
+    say(f"{noun} {item.name} ({item.id}) is damaged and not in the list: {why}; {advice}")
 
 
 def _outcomes(client: Client, ids: Sequence[str]) -> list[Any]:
-    """Ask for jobs as they are in lists, in this order."""
+    """Fetch jobs as lists show them, in the order of ``ids``."""
     by_id = {job.id: job for some in batched(ids) for job in client.job_outcomes(ids=some)}
     return [by_id[job_id] for job_id in ids if job_id in by_id]
 
 
 def batched(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Split ids into as many as one request may name."""
+    """Split ids into batches that one request may name."""
     for start in range(0, len(ids), MOST_IDS):
         yield ids[start : start + MOST_IDS]
 
 
 def name_of(noun: NounName, thing: Any) -> str:  # noqa: ANN401 - a thing of any kind
-    """Name a thing so that other commands understand it; several jobs may have one name, so they have their id."""
+    """Name a thing so that other commands understand it: a job by its id, because several may share a name."""
     if noun == Noun.SETTINGS:
         return str(noun)
     named = thing.id if noun in {Noun.JOB, Noun.DEVICE, Noun.AUDIT} else thing.name
@@ -234,7 +235,7 @@ class ResourceWriter:
 
 
 def resource_writer(client: Client, noun: NounName, *, lenient: bool = False) -> ResourceWriter:
-    """Return how things of a kind are written; ``lenient`` is how job sets are read."""
+    """Return the calls that write things of a kind; ``lenient`` applies to job sets."""
     if noun == Noun.JOB_SET:
         create, put = partial(client.create_job_set, lenient=lenient), partial(client.put_job_set, lenient=lenient)
         return ResourceWriter(create, put, client.delete_job_set)

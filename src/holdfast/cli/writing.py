@@ -1,4 +1,4 @@
-"""Sends policies, queues, categories and job sets to the server, one by one, and says what happened to each."""
+"""Sends policies, queues, categories and job sets to the server, one by one, and prints the result of each."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class NamedManifest:
     name: str
     manifest: Mapping[str, Any]
     source: Manifest | None = None
-    """The document it comes from, to say where an error is."""
+    """The document it comes from, to locate errors."""
 
     @classmethod
     def of(cls, manifest: Manifest) -> Self:
         """Take it from a document.
 
         Raises:
-            InvalidManifest: It has no name, nor asks for one, or describes nothing that is written under a name.
+            InvalidManifest: It has no name and asks for none, or its kind is unknown.
         """
         noun = manifest.noun
         if noun is None or not (manifest.name or manifest.asks_for_name):
@@ -51,7 +51,7 @@ def dry_run_of(written: Sequence[NamedManifest], verb: str, cli: Cli, *, lenient
     """Have the server check what would be sent, then print it, as YAML documents that can be applied.
 
     Raises:
-        HoldfastError: What sending it would end with.
+        HoldfastError: The error that sending it would give.
     """
     sources = [thing.source for thing in written if thing.source is not None]
     with cli.connect() as client:
@@ -73,14 +73,14 @@ def write_manifests(
     """Create or apply what files describe, and submit their jobs last; returns the exit code.
 
     Args:
-        manifests: Of any kind.
+        manifests: Manifests of any kind.
         verb: ``create`` or ``apply``.
-        cli: Where to say what became of each.
-        lenient: How manifests of Kubernetes are read.
-        dry_run: Only have it checked, and print what would be sent.
+        cli: Where to print the results.
+        lenient: Whether to read manifests of Kubernetes leniently.
+        dry_run: Only check the manifests, and print what would be sent.
 
     Raises:
-        HoldfastError: The first refusal, located in its file; the others are told, and what was not refused is written.
+        HoldfastError: The first refusal, located in its file; the others are printed, and everything else is written.
     """
     if verb != "create":
         require_names(manifests)
@@ -107,17 +107,17 @@ def write_manifests(
 
 
 def note_unserved(noun: NounName, cli: Cli) -> None:
-    """Say what else runs work that is made of jobs where no server does."""
+    """Tell the user how such work starts if no server is running."""
     cli.note_unserved(f"{OWNERS[noun].noun}s start", f"holdfast wait {SINGULAR[noun]} NAME")
 
 
 def require_names(manifests: Sequence[Manifest]) -> None:
-    """Refuse what asks for a name to be made up, where that names what may be there already.
+    """Refuse ``generateName`` where a manifest has to name a thing that may exist.
 
     Raises:
-        InvalidManifest: Something does.
+        InvalidManifest: A manifest has it.
     """
-    message, hint = "names nothing that is there already", "write name instead, or: holdfast create -f FILE"
+    message, hint = "cannot name a thing that exists", "write name instead, or: holdfast create -f FILE"
     problem = Problem("metadata.generateName", message, hint=hint)
     problems = [manifest.locate(problem) for manifest in manifests if manifest.asks_for_name]
     if problems:
@@ -125,7 +125,7 @@ def require_names(manifests: Sequence[Manifest]) -> None:
 
 
 def _submitted(client: Client, jobs: Sequence[Manifest], verb: str, cli: Cli, *, lenient: bool) -> list[HoldfastError]:
-    """Submit or apply jobs and arrays and say what became of each; returns what was refused."""
+    """Submit or apply jobs and arrays, print the results, and return the refusals."""
     errors: list[HoldfastError] = []
     named = [job for job in jobs if verb == "apply" and job.value.get("apiVersion") == "batch/v1" and job.name]
     manifests = _changed_arrays(client, jobs, cli, errors) if verb == "apply" else []
@@ -141,7 +141,7 @@ def _submitted(client: Client, jobs: Sequence[Manifest], verb: str, cli: Cli, *,
 
 
 def _applied(client: Client, manifest: Manifest, cli: Cli, *, lenient: bool) -> HoldfastError | None:
-    """Apply a Kubernetes Job and say what became of it, or return why it was refused."""
+    """Apply a Kubernetes Job and print the result, or return the refusal."""
     try:
         job = client.put_job(manifest.name, manifest.value, lenient=lenient)
     except Unavailable:
@@ -156,7 +156,7 @@ def _applied(client: Client, manifest: Manifest, cli: Cli, *, lenient: bool) -> 
 def _changed_arrays(
     client: Client, manifests: Sequence[Manifest], cli: Cli, errors: list[HoldfastError]
 ) -> Sequence[Manifest]:
-    """Compare arrays with those that are there, change their limits and say so; returns the arrays that were there."""
+    """Change the limits of arrays that exist, print the results, and return the manifests of those arrays."""
     existing = []
     for manifest in manifests:
         if not manifest.is_array or not manifest.name:
@@ -180,14 +180,14 @@ def write_each(client: Client, written: Sequence[NamedManifest], verb: str, cli:
     """Create or update things, policies before the queues that name them, job sets last.
 
     Args:
-        client: Where to send them.
-        written: In any order.
+        client: The connection.
+        written: The things, in any order.
         verb: ``create``, ``update`` or ``apply``.
-        cli: Where to say what became of each, and what the server warned of.
-        lenient: How job sets are read.
+        cli: Where to print the results and the server's warnings.
+        lenient: Whether to read job sets leniently.
 
     Raises:
-        HoldfastError: The first refusal, located in its file; the others are told, and what was not refused is written.
+        HoldfastError: The first refusal, located in its file; the others are printed, and everything else is written.
     """
     _raise_first(_refusals(client, written, verb, cli, lenient=lenient), cli)
 
@@ -202,7 +202,7 @@ def _raise_first(errors: Sequence[HoldfastError], cli: Cli) -> None:
 def _refusals(
     client: Client, written: Sequence[NamedManifest], verb: str, cli: Cli, *, lenient: bool = False
 ) -> list[HoldfastError]:
-    """Write things in order, and return what was refused, located in its file."""
+    """Write things in order, and return the refusals, located in their files."""
     errors: list[HoldfastError] = []
     for thing in sorted(written, key=lambda item: WRITTEN.index(item.noun)):
         try:

@@ -12,8 +12,6 @@ from holdfast.cli.writing import write_manifests
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyOptions:
-    """What ``apply`` can be told."""
-
     file: FilesOption = field(default_factory=list)
     lenient: LenientOption = False
     dry_run: DryRunOption = False

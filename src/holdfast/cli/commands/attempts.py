@@ -16,8 +16,6 @@ from holdfast.cli.watching.staleness import note_if_stale
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptsOptions:
-    """What ``attempts`` can be told."""
-
     job: JobArgument
     index: IndexOption = None
     output: FormatOption = "table"
@@ -32,7 +30,7 @@ def attempts(options: AttemptsOptions, cli: Cli) -> int:
     index = flags.integer("--index", options.index)
     flags.finish()
     with cli.connect() as client:
-        job = task_or_job(client, options.job, index, command="attempts", has="attempts")
+        job = task_or_job(client, options.job, index, command="attempts", what="attempts")
         listed = client.attempts(job.id)
         note_if_stale(client, cli, job)
     print_things(

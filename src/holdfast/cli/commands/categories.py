@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoriesOptions:
-    """What ``categories`` can be told."""
-
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these categories.")] = None
     output: DocumentOption = "text"
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteOptions:
-    """What ``delete`` can be told."""
-
     kind: Annotated[
         str, typer.Argument(metavar="[KIND]", help="jobset, array, retrypolicy, queue, category or notifier.")
     ] = ""

@@ -31,8 +31,6 @@ _LATEST = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeOptions:
-    """What ``describe`` can be told."""
-
     what: Annotated[list[str], typer.Argument(metavar="[KIND] NAME", help="Without a KIND, a job: its id or name.")]
 
 

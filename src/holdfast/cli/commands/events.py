@@ -42,8 +42,6 @@ _LAST_OF_SET = frozenset({"jobset.ended", "jobset.deleted"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventsOptions:
-    """What ``events`` can be told."""
-
     what: Annotated[
         list[str],
         typer.Argument(

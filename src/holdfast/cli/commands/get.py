@@ -34,8 +34,6 @@ _CHANGING = (*OF_WORK, Noun.NODE, Noun.DEVICE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetOptions:
-    """What ``get`` can be told."""
-
     kind: Annotated[
         str,
         typer.Argument(

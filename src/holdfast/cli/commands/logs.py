@@ -57,8 +57,6 @@ class Excerpt(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogsOptions(ChooseOptions):
-    """What ``logs`` can be told."""
-
     jobs: Annotated[
         list[str] | None,
         typer.Argument(
@@ -172,7 +170,7 @@ def _logs_of_job(options: LogsOptions, reference: str, index: int | None, excerp
     """Print what one job printed."""
     attempt, rank, tail, since = excerpt
     with cli.connect(attached=options.follow) as client:
-        job = task_or_job(client, reference, index, command="logs", has="a log")
+        job = task_or_job(client, reference, index, command="logs", what="log")
         note_if_stale(client, cli, job)
         _check_rank(job, rank)
         _check_streams(job, options)

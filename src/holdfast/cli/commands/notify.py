@@ -28,8 +28,6 @@ _STATES = ("Waiting", "Delivered", "Dead")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifyOptions:
-    """What ``notify`` can be told."""
-
     action: Annotated[str, typer.Argument(metavar="ACTION", help="list, show, replay or test.")]
     names: Annotated[
         list[str],

@@ -26,8 +26,6 @@ _COLUMNS = ("RUNS", "FAILED", "CPU-HOURS", "GIB-HOURS", "GPU-HOURS", "WASTED-CPU
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions:
-    """What ``report`` can be told."""
-
     by: Annotated[
         str, typer.Option("--by", metavar="WHAT", help="user, queue, group, or label:NAME, by the values of a label.")
     ] = "user"

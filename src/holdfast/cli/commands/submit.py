@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmitOptions:
-    """What ``submit`` can be told."""
-
     file: FilesOption = field(default_factory=list)
     after: AfterOption = field(default_factory=list)
     group: Annotated[

@@ -19,8 +19,6 @@ DAY = "24h"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryOptions:
-    """What ``summary`` can be told."""
-
     since: Annotated[
         str, typer.Option("--since", metavar="DURATION", help="How far back to look, such as 1h or 7d; default 24h.")
     ] = DAY

@@ -21,8 +21,6 @@ _UNCUT = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopOptions:
-    """What ``top`` can be told."""
-
     name: Annotated[
         str, typer.Option("--name", metavar="TEXT", help="List only jobs whose names contain this, in either case.")
     ] = ""

@@ -43,8 +43,6 @@ _UPDATED = (Noun.QUEUE, Noun.RETRY_POLICY, Noun.SETTINGS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateOptions(EditOptions):
-    """What ``update`` can be told."""
-
     global_max_retries: Annotated[
         str | None,
         typer.Option(metavar="N|none", help="Settings: cap on every job's retries; 0 stops all retries at once."),

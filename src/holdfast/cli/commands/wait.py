@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitOptions(ChooseOptions):
-    """What ``wait`` can be told."""
-
     what: Annotated[
         list[str],
         typer.Argument(

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhyOptions:
-    """What ``why`` can be told."""
-
     what: Annotated[
         list[str],
         typer.Argument(
@@ -72,9 +70,9 @@ def why(options: WhyOptions, cli: Cli) -> int:
     attempt = flags.integer("--attempt", options.attempt, low=1)
     what = "job sets" if target.noun == Noun.JOB_SET else target.noun
     if options.attempt and target.noun != Noun.JOB:
-        flags.wrong("--attempt", f"means nothing for {what}", hint="holdfast why JOB --attempt N")
+        flags.wrong("--attempt", f"does not apply to {what}", hint="holdfast why JOB --attempt N")
     if options.job and target.noun != Noun.JOB_SET:
-        flags.wrong("--job", f"means nothing for {what}", hint="holdfast why jobset NAME --job JOB")
+        flags.wrong("--job", f"does not apply to {what}", hint="holdfast why jobset NAME --job JOB")
     form = flags.choice("--output", options.output, TEXT_FORMATS)
     flags.finish()
     with cli.connect() as client:

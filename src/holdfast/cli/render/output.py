@@ -45,7 +45,6 @@ class Output:
     """A writer on one stream."""
 
     def __init__(self, stream: IO[str]) -> None:
-        """Look at the stream: a terminal gets Rich, anything else plain text."""
         self._stream = stream
         self._is_terminal = stream.isatty()
 
@@ -115,7 +114,7 @@ class Sheet(io.StringIO):
     """A stream that says it is a terminal, so that whoever writes there uses its colours and its width."""
 
     def isatty(self) -> bool:
-        """Say so."""
+        """Return true."""
         return True
 
     @property

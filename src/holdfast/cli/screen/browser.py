@@ -42,7 +42,6 @@ class Browser:
     """What is shown, and what is chosen there."""
 
     def __init__(self, cli: Cli, named: str = "") -> None:
-        """Begin with nothing; ``named`` is a part of the names of the jobs to list."""
         self._cli = cli
         self._client: Client | None = None
         self.view: OverviewView | None = None
@@ -50,6 +49,7 @@ class Browser:
         self._looked_at: float | None = None
         self._ettr_at = cli.now() - _ETTR_EVERY_S + 2 * EVERY_S
         self._named = named
+        """A part of the names of the jobs to list."""
         self._selected = ""
         self._page: list[str] | None = None
         self._first = 0

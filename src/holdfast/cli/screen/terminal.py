@@ -62,7 +62,6 @@ class Screen:
         self._pressed: list[str] = []
 
     def __enter__(self) -> Self:
-        """Take the terminal."""
         self._wake, self._woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signals: dict[signal.Signals, Handler] = {
             signal.SIGTERM: _terminate,
@@ -74,7 +73,6 @@ class Screen:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Give it back."""
         self._give_back()
         for number, handler in self._before.items():
             signal.signal(number, handler)

@@ -57,7 +57,6 @@ class RankLog:
     """One rank's log of one attempt, printed from where the last look ended."""
 
     def __init__(self, client: Client, job_id: str, attempt: int, rank: int, part: Part = Part()) -> None:
-        """Begin at the log's start, or where ``part`` says."""
         self._client = client
         self._job_id = job_id
         self._attempt = attempt
@@ -228,7 +227,6 @@ class Follower:
     """Prints a job's progress since the last look."""
 
     def __init__(self, client: Client, job_id: str, cli: Cli, shown: LogSelection = LogSelection()) -> None:
-        """Remember which job to look at, and what to print of it."""
         self._of = shown.of
         self._client = client
         self._job_id = job_id

@@ -32,7 +32,6 @@ class Interrupts:
     """Counts Ctrl-C while the context is open, instead of raising ``KeyboardInterrupt``."""
 
     def __init__(self, say: Callable[[str], None], work: str) -> None:
-        """Remember whom to tell and about what, such as ``the job``; nothing is caught before the context opens."""
         self._say = say
         self._work = work
         self._state = "is being submitted"
@@ -43,7 +42,6 @@ class Interrupts:
         self._before: dict[signal.Signals, Handler] = {}
 
     def __enter__(self) -> Self:
-        """Catch Ctrl-C, SIGTERM and SIGHUP from here on."""
         self._before = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: self._press())}
         self._terminals = [number for number in (1, 2) if os.isatty(number)]
         for number in _ENDS:
@@ -54,7 +52,6 @@ class Interrupts:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Give the signals back."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
 

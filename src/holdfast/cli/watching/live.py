@@ -29,9 +29,9 @@ class LiveLine:
     """The line; it is there only while nothing else of the terminal's last line is."""
 
     def __init__(self, stream: IO[str], *, able: bool) -> None:
-        """Write nothing yet; ``able`` is whether the stream is a terminal that can go back in a line."""
         self._stream = stream
         self.able = able
+        """Whether the stream is a terminal that can overwrite a line."""
         self._shown = ""
         self.is_open = False
         """Whether somebody began a line and has not ended it, which must not be written over."""

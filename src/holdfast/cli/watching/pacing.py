@@ -16,7 +16,6 @@ class Polling:
     """Rests that grow while nothing happens and start over when something does."""
 
     def __init__(self, sleep: Callable[[float], None], *, first_s: float = 0.1, longest_s: float = 1.0) -> None:
-        """Begin with the shortest rest."""
         self._sleep = sleep
         self._first_s = first_s
         self._longest_s = longest_s

@@ -39,8 +39,6 @@ _OWNERS = ("userOwners", "groupOwners", "permissions")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmadaOptions:
-    """What ``armada`` can be told."""
-
     verb: Annotated[str, typer.Argument(metavar="VERB", help="create, get, update, delete; or config reload.")]
     kind: Annotated[str, typer.Argument(metavar="[KIND]", help="queue or retry-policy; left out with a file.")] = ""
     names: Annotated[list[str], typer.Argument(metavar="[NAME...]", help="Names; `get` without names shows all.")] = (

@@ -21,8 +21,6 @@ _NAMED = frozenset({"use", "add", "remove"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextOptions:
-    """What ``context`` can be told."""
-
     action: Annotated[str, typer.Argument(metavar="ACTION", help="list, use, add or remove.")] = "list"
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Which one; local is the data directory.")] = None
     url: Annotated[

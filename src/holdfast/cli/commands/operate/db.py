@@ -26,8 +26,6 @@ _WITH_FILE = frozenset({"backup", "restore"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DbOptions:
-    """What ``db`` can be told."""
-
     action: Annotated[
         str, typer.Argument(metavar="ACTION", help="upgrade, check, prune, backup, restore, pause or resume.")
     ]

@@ -9,7 +9,8 @@ import typer
 
 from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
-from holdfast.cli.printing import TEXT_FORMATS, read_format
+from holdfast.cli.flags import Flags
+from holdfast.cli.printing import TEXT_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +23,6 @@ _MARGIN = " " * 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorOptions:
-    """What ``doctor`` can be told."""
-
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FORMAT", help="How to print: text, json or yaml.")
     ] = "text"
@@ -35,7 +34,9 @@ def doctor(options: DoctorOptions, cli: Cli) -> int:
     Each line is ok, warn or fail: with a warning, jobs run with less protection. The exit code is 1 when anything
     fails. Nothing is changed.
     """
-    form = read_format(options.output, TEXT_FORMATS)
+    flags = Flags()
+    form = flags.choice("--output", options.output, TEXT_FORMATS)
+    flags.finish()
     from holdfast.app.doctor import examine
 
     findings = examine()

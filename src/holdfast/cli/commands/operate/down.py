@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownOptions:
-    """What ``down`` can be told."""
-
     timeout: Annotated[
         str, typer.Option("--timeout", metavar="DURATION", help="Give up waiting for it to exit after this long.")
     ] = "30s"

@@ -23,8 +23,6 @@ _LOOK_EVERY_S = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodesOptions:
-    """Which nodes ``drain`` is about."""
-
     names: Annotated[
         list[str], typer.Argument(metavar="NODE...", help="One or more; holdfast get nodes lists them.")
     ] = field(default_factory=list)
@@ -32,8 +30,6 @@ class NodesOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UncordonOptions:
-    """Which nodes and GPUs ``uncordon`` is about."""
-
     names: Annotated[
         list[str], typer.Argument(metavar="NODE|GPU...", help="Names of nodes; ids of GPUs, or ID@NODE.")
     ] = field(default_factory=list)
@@ -41,15 +37,11 @@ class UncordonOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CordonOptions(UncordonOptions):
-    """What ``cordon`` can be told."""
-
     reason: ReasonOption = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainOptions(NodesOptions):
-    """What ``drain`` can be told."""
-
     reason: ReasonOption = ""
     wait: Annotated[bool, typer.Option("--wait", help="Return once nothing runs there.")] = False
 

@@ -20,8 +20,6 @@ _HERE = frozenset({"127.0.0.1", "::1", "localhost"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginOptions:
-    """What ``login`` can be told."""
-
     url: Annotated[str, typer.Argument(metavar="URL", help="The server, such as https://lab.example.org:8443.")]
     name: Annotated[str | None, typer.Option(metavar="NAME", help="What to call it here; default the host's name.")] = (
         None

@@ -26,8 +26,6 @@ _INSTALLED = Path("~/.local/share/man/man1")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManOptions:
-    """What ``man`` can be told."""
-
     page: Annotated[str, typer.Argument(metavar="[COMMAND]", help="The command; default holdfast as a whole.")] = ""
     install: Annotated[
         bool,

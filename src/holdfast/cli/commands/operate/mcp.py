@@ -21,8 +21,6 @@ _OWN = {"submitted-by": "agent"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpOptions:
-    """What ``mcp`` can be told."""
-
     read_only: Annotated[bool, typer.Option("--read-only", help="Offer only tools that read.")] = False
     queue: Annotated[
         list[str],

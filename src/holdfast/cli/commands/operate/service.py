@@ -21,8 +21,6 @@ _ACTIONS = ("install", "uninstall", "status")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceOptions:
-    """What ``service`` can be told."""
-
     action: Annotated[str, typer.Argument(metavar="ACTION", help="install, uninstall or status.")]
     user: Annotated[bool, typer.Option("--user", help="A service for you alone, which needs no root.")] = False
     data: Annotated[

@@ -24,8 +24,6 @@ _ACTIONS = ("create", "list", "revoke")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenOptions:
-    """What ``token`` can be told."""
-
     action: Annotated[str, typer.Argument(metavar="ACTION", help="create, list or revoke.")]
     names: Annotated[list[str], typer.Argument(metavar="[NAME...]", help="Names of tokens.")] = field(
         default_factory=list

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpOptions:
-    """What ``up`` can be told."""
-
     listen: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS:PORT", help="Where to listen; default HOLDFAST_LISTEN, else 127.0.0.1:7070."),

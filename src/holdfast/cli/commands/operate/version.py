@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionOptions:
-    """What ``version`` can be told."""
-
     client: Annotated[
         bool, typer.Option("--client", help="Print only this program's version, without asking a server.")
     ] = False

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreemptOptions(SteerOptions):
-    """What ``preempt`` can be told."""
-
     jobs: Annotated[
         list[str], typer.Argument(metavar="[JOB|NODE]...", help="Jobs and arrays, or nodes with all that runs there.")
     ] = field(default_factory=list)

@@ -23,8 +23,6 @@ _STATES = JOB.steered["reprioritize"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReprioritizeOptions(SelectOptions):
-    """What ``reprioritize`` can be told."""
-
     jobs: Annotated[
         list[str], typer.Argument(metavar="[JOB|GROUP]...", help="Jobs, or groups with all of their jobs.")
     ] = field(default_factory=list)

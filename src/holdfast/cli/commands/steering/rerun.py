@@ -17,8 +17,6 @@ _WAYS = ("--failed", "--cancelled", "--cause", "--index")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerunOptions:
-    """What ``rerun`` can be told."""
-
     array: Annotated[str, typer.Argument(metavar="ARRAY", help="Its name or id.")]
     failed: Annotated[bool, typer.Option("--failed", help="The tasks that failed.")] = False
     cancelled: Annotated[

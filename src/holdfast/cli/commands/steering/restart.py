@@ -28,8 +28,6 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartOptions:
-    """What ``restart`` can be told."""
-
     kind: Annotated[str, typer.Argument(metavar="KIND", help="jobset, replicatedjob or job.")]
     names: Annotated[
         list[str],

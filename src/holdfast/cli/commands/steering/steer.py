@@ -11,7 +11,7 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
-from holdfast.cli.nouns import OF_WORK, OWNERS, Noun, NounName, asked_of
+from holdfast.cli.nouns import OF_WORK, OWNERS, Noun, NounName, nouns_with
 from holdfast.cli.options import ReasonOption
 from holdfast.cli.selection import Chosen, Selected, SelectOptions, confirm, named, read_choice, select
 from holdfast.cli.watching.waiting import WaitGoal, wait_for, wait_for_owners
@@ -33,8 +33,6 @@ _SHORT = ("cpu", "memory", "gpu")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SteerOptions(SelectOptions):
-    """What ``cancel``, ``hold`` and ``release`` can be told."""
-
     reason: ReasonOption = ""
 
 
@@ -53,8 +51,6 @@ EnvOption = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryOptions(SteerOptions):
-    """What ``retry`` can be told."""
-
     set: SetOption = field(default_factory=list)
     env: EnvOption = field(default_factory=list)
 
@@ -95,7 +91,7 @@ def ask_any(client: "Client", act: str, reason: str, selected: Selected) -> Sele
         NotFound: There is none; of what has no kind it is said as of a job.
     """
     refused: NotFound | None = None
-    for noun in (selected.noun,) if selected.noun else asked_of(act):
+    for noun in (selected.noun,) if selected.noun else nouns_with(act):
         job = {"cancel": client.cancel, "hold": client.hold, "release": client.release, "preempt": client.preempt}[act]
         try:
             answer = job(selected.id, reason=reason) if noun == Noun.JOB else _ask(client, noun, act, reason, selected)

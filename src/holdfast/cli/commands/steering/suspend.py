@@ -8,7 +8,7 @@ import typer
 
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
-from holdfast.cli.nouns import OF_WORK, SINGULAR, Noun, asked_of, read_noun
+from holdfast.cli.nouns import OF_WORK, SINGULAR, Noun, nouns_with, read_noun
 from holdfast.cli.options import ReasonOption
 from holdfast.cli.targets import do_each, required
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuspendOptions:
-    """What ``suspend`` and ``resume`` can be told."""
-
     kind: Annotated[str, typer.Argument(metavar="KIND", help="jobset or job.")]
     names: Annotated[
         list[str], typer.Argument(metavar="NAME...", help="One or more names; or KIND/NAME, without KIND.")
@@ -41,7 +39,7 @@ def resume(options: SuspendOptions, cli: Cli) -> int:
 
 
 def _each(options: SuspendOptions, verb: str, cli: Cli) -> int:
-    noun = read_noun(options.kind, (*asked_of(verb), Noun.JOB))
+    noun = read_noun(options.kind, (*nouns_with(verb), Noun.JOB))
     names = required(options.names, "holdfast suspend jobset NAME")
     with cli.connect() as client:
         if noun == Noun.JOB:
