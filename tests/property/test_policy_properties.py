@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain.failure import Cause, ContainerResult, Failure, FailureCondition, LogMatch
 from holdfast.domain.policy.compiled import PolicySet
-from holdfast.domain.policy.decide import decide, delay_s, grow
+from holdfast.domain.policy.decide import decide, delay_s, grow_memory
 from holdfast.domain.policy.matchers import matches
 from holdfast.domain.policy.model import (
     Action,
@@ -203,7 +203,7 @@ def test_delays_are_bounded_and_never_shrink_without_jitter(backoff: Backoff, n:
 
 @given(st.integers(0, 1 << 40), GROWTHS)
 def test_growth_never_shrinks_and_stays_below_its_maximum(memory: int, growth: MemoryGrowth) -> None:
-    grown = grow(memory, growth)
+    grown = grow_memory(memory, growth)
     assert grown >= memory
     assert growth.max is None or grown <= max(memory, growth.max)
 

@@ -10,7 +10,7 @@ from holdfast.controller.bounded_cache import BoundedCache
 from holdfast.controller.policy_catalog import PolicyCatalog
 from holdfast.domain.job import JobState
 from holdfast.domain.policy.compiled import PolicySet
-from holdfast.domain.policy.decide import beyond_the_rule
+from holdfast.domain.policy.decide import reason_beyond_rule
 from holdfast.domain.policy.model import Action, RetryPolicy
 from holdfast.domain.record import evolve
 from holdfast.service.explain import Explainer
@@ -69,8 +69,8 @@ def test_a_decision_names_the_policies_of_its_job_that_do_not_exist(
     [attempt] = lab.store.attempts(job)
     assert attempt.decision is not None
     assert attempt.decision.reason == reason
-    assert lab.job(job).reason.endswith("; " + beyond_the_rule(reason))
-    assert beyond_the_rule(reason) in " ".join(Explainer(lab.store).why(job).summary)
+    assert lab.job(job).reason.endswith("; " + reason_beyond_rule(reason))
+    assert reason_beyond_rule(reason) in " ".join(Explainer(lab.store).why(job).summary)
 
 
 def test_a_decision_about_a_pod_names_the_policies_of_its_job_that_do_not_exist(lab: Lab) -> None:

@@ -93,7 +93,7 @@ def test_a_retry_is_told_from_what_happened_to_what_follows() -> None:
             "It avoids gpu-0@n1, gpu-1@n1 unless no others could ever run it.",
         ),
         (story(failure=evolve(OOM, conditions=frozenset())), "Classified as oom_killed, category memory/cgroup."),
-        (story(failure=None), "Attempt 1 ended without saying how."),
+        (story(failure=None), "How attempt 1 ended is unknown."),
         (
             story(failure=None),
             "Nothing is known about what went wrong, so it is not retried.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.domain.policy.decide import grow
+from holdfast.domain.policy.decide import grow_memory
 from holdfast.domain.policy.model import MemoryGrowth
 from tools.cases.armada_pods import grow_containers
 
@@ -25,14 +25,14 @@ MIB, GIB = 1 << 20, 1 << 30
     ],
 )
 def test_a_request_grows_rounds_up_and_never_shrinks(memory: int, growth: MemoryGrowth, expected: int) -> None:
-    assert grow(memory, growth) == expected
+    assert grow_memory(memory, growth) == expected
 
 
 def test_growth_compounds() -> None:
     growth = MemoryGrowth(factor=2.0, max=8 * GIB)
     sizes = [GIB]
     for _ in range(4):
-        sizes.append(grow(sizes[-1], growth))
+        sizes.append(grow_memory(sizes[-1], growth))
     assert sizes == [GIB, 2 * GIB, 4 * GIB, 8 * GIB, 8 * GIB]
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.dialects.native.policy import read_policy
 from holdfast.dialects.reading import DNS_LABEL, LONGEST_NAME
-from holdfast.domain.policy.identity import content_name, named
+from holdfast.domain.policy.identity import content_name, name_rules
 from tests.property.test_policy_properties import RULES
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def test_equal_rules_are_numbered_and_given_names_are_kept() -> None:
 @given(st.lists(RULES, max_size=6))
 def test_every_rule_gets_a_name_of_its_own_that_can_be_written(rules: list[Rule]) -> None:
     bare = [rule for rule in rules if not rule.name]
-    found = [rule.name for rule in named(bare)]
+    found = [rule.name for rule in name_rules(bare)]
     assert len({*found}) == len(found)
     assert all(DNS_LABEL.fullmatch(name) and len(name) <= LONGEST_NAME for name in found)
     assert [content_name(rule) for rule in bare] == [content_name(rule) for rule in bare]

@@ -133,7 +133,7 @@ def test_a_rule_that_voids_what_must_not_run_twice_is_pointed_out(
     assert warned({**job, "onUnknownEnd": "Retry", "retry": {"rules": rules, "onUnknownEnd": says}}) == []
 
 
-UNKNOWN = "nobody knows how it ended, and onUnknownEnd of the"
+UNKNOWN = "how it ended is unknown, and onUnknownEnd of the"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_array
 from holdfast.domain.job import JobState
-from holdfast.domain.policy.decide import in_short
+from holdfast.domain.policy.decide import summarize_decision
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec
 from holdfast.domain.workloads.array.progress import Progress
@@ -115,4 +115,4 @@ def _how(attempt: Attempt | None, job: Job) -> tuple[str, int | None, str]:
         return ("", None, job.reason)
     failure, decision = attempt.failure, attempt.decision
     code = None if failure.first_failed is None else failure.first_failed.exit_code
-    return (failure.category or str(failure.cause), code, "" if decision is None else in_short(decision))
+    return (failure.category or str(failure.cause), code, "" if decision is None else summarize_decision(decision))

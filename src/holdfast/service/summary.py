@@ -9,7 +9,7 @@ from holdfast.compiled.codec import load_spec
 from holdfast.domain.failure import Cause, EndedBy, in_full
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import Ending
-from holdfast.domain.policy.decide import in_short
+from holdfast.domain.policy.decide import summarize_decision
 from holdfast.domain.policy.explain import failure_lines
 from holdfast.domain.policy.model import Action, SetAction
 from holdfast.domain.terms.kinds import JOB_SET
@@ -146,7 +146,7 @@ def pod_outcome(decision: Decision) -> str:
     preemptor = f" by rule {decision.rule} of {decision.policy}" if decision.rule_index is not None else ""
     if not decision.grants_retry:
         what = "held until its job is released" if decision.action is Action.HOLD else "not retried"
-        return f"It is {what}{preemptor}: {in_short(decision)}."
+        return f"It is {what}{preemptor}: {summarize_decision(decision)}."
     wait = f" after {format_duration(decision.delay_s)}" if decision.delay_s else ""
     counts = [f"retry {use.used + 1} of {use.limit} ({use.name})" for use in decision.limits if use.limit is not None]
     parts = ["uncounted"] if decision.action is Action.IGNORE else counts

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.policy.model import SetAction
 from holdfast.domain.units import format_memory
-from holdfast.domain.workloads.jobset.explain import decision_in_short
+from holdfast.domain.workloads.jobset.explain import summarize_decision
 from holdfast.wire.base import optional_timestamp
 from holdfast.wire.decisions import ConsideredView, DecisionView, LimitView
 
@@ -41,7 +41,7 @@ def decision_view(decision: Decision, *, retry_at: float | None) -> DecisionView
 
 def set_decision_of(decision: SetDecision, job: Job) -> DecisionView:
     """Show what a set decided as the decision about an attempt at one of its jobs, failed or replaced."""
-    short = decision_in_short(decision)
+    short = summarize_decision(decision)
     action = decision.action if decision.granted else None
     return DecisionView(
         action=str(action or SetAction.FAIL_JOB_SET),

@@ -58,7 +58,7 @@ class Losses:
     def _against(self, job_id: str, executor: str) -> Suspicion | None:
         culprit_found = self._culprits.get(executor)
         if culprit_found is None:
-            return blame.suspicion(self.recent.get(executor, ()), job_id)
+            return blame.find_suspicion(self.recent.get(executor, ()), job_id)
         return culprit_found[1] if culprit_found[0] == job_id else None
 
     def _note(self, executor: str, runs: Sequence[Run], now: float) -> None:
@@ -66,17 +66,17 @@ class Losses:
         for run in runs:
             ran_s = round(run.outcome.ran_s or 0.0, 3) if run.outcome is not None else 0.0
             ran[run.job_id] = max(ran.get(run.job_id, 0.0), ran_s)
-        lost = blame.loss(executor, now, ran, frozenset(run.node for run in runs))
+        lost = blame.make_loss(executor, now, ran, frozenset(run.node for run in runs))
         self._remember(lost)
         event = NodeLost(executor, tuple(sorted(lost.nodes)), lost.job_count, lost.longest_s, tuple(lost.jobs.items()))
         self._state.emit(EventRecord(None, now, event))
 
     def _remember(self, lost: Loss) -> None:
         before = self.recent.get(lost.executor, ())
-        if self._culprits.get(lost.executor) is not None and not blame.is_same(before[-1], lost):
+        if self._culprits.get(lost.executor) is not None and not blame.is_same_loss(before[-1], lost):
             before = ()  # losses with a culprit say nothing against others, nor twice against it
-        self.recent[lost.executor] = blame.noted(before, lost)
-        self._culprits[lost.executor] = blame.culprit(self.recent[lost.executor])
+        self.recent[lost.executor] = blame.add_loss(before, lost)
+        self._culprits[lost.executor] = blame.find_culprit(self.recent[lost.executor])
 
 
 def _read(at: float, event: NodeLost) -> Loss:

@@ -19,7 +19,7 @@ from holdfast.dialects.native.matchers import (
 )
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
 from holdfast.domain.failure import LOST, NEVER_RETRIED, Cause, FailureCondition
-from holdfast.domain.policy.identity import named
+from holdfast.domain.policy.identity import name_rules
 from holdfast.domain.policy.model import (
     Action,
     AntiAffinity,
@@ -80,7 +80,7 @@ def read_policy_fields(fields: Fields, name: str, dialect: RuleDialect) -> Retry
     _check_rule_names(rules, fields)
     return RetryPolicy(
         name=name,
-        rules=named(rules),
+        rules=name_rules(rules),
         retry_limit=fields.integer("retryLimit", low=0, high=HIGHEST_LIMIT),
         default_action=Action(fields.choice("defaultAction", _DefaultAction) or Action.FAIL),
         backoff=read_backoff(fields, "backoff"),

@@ -1,7 +1,7 @@
-"""Finds the job that takes down its place and everything else running there, from the losses of places alone.
+"""Finds the job that takes down its node and everything else running there, from the losses of nodes alone.
 
-When a place is lost, all jobs on it are lost alike. What tells the culprit from the victims is the time it was away:
-the others kept running for long enough, and the place was lost only once the culprit was back.
+When a node is lost, all jobs on it are lost alike. What distinguishes the culprit from its victims is the time it was
+away: meanwhile the others kept running, and the node was lost only once the culprit was back.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 SUSPECT_AFTER = 3
 """Losses in a row, each with other jobs, that make a job suspect."""
 CHANCE = 0.001
-"""A suspect is to blame when the chance of an innocent job looking like this is smaller."""
+"""A suspect is to blame if an innocent job would look like this with a smaller probability."""
 _KEPT = 12
-"""Losses of an executor that are remembered."""
+"""How many losses of an executor are remembered."""
 _MOST_JOBS = 256
-"""Jobs remembered of one loss: those that had been there for the shortest time."""
+"""How many jobs of one loss are remembered: those that had been there for the shortest time."""
 _SAME_MOMENT_S = 5.0
 _COARSE_S = 1.0
 """Precision of a loss's time; a shorter run counts as this long."""
@@ -34,55 +34,55 @@ _MOST_NAMED = 5
 
 
 class Loss(Struct, frozen=True):
-    """One moment at which jobs were lost together with their place."""
+    """One moment at which jobs were lost together with their nodes."""
 
     executor: str
     nodes: frozenset[str]
     at: float
     jobs: Mapping[str, float]
-    """How long each had been there, in seconds, by id."""
+    """How long each job had been there, in seconds, by its id."""
     job_count: int
-    """How many jobs there were, remembered or not."""
+    """How many jobs were lost, remembered or not."""
     longest_s: float
-    """How long the oldest of them had been there."""
+    """How long the longest-running of them had been there."""
 
 
 class Suspicion(Struct, frozen=True):
-    """The evidence against one job from the losses."""
+    """The evidence that losses give against one job."""
 
     nodes: tuple[str, ...]
     executor: str
     others: tuple[int, ...]
-    """How many other jobs each loss in a row took, the oldest first."""
+    """How many other jobs each of the successive losses took, the oldest loss first."""
     rivals: int
-    """Jobs against which there is the same evidence."""
+    """How many other jobs were part of all these losses."""
     ran_s: float
-    """How long the job was there, since the first of the losses."""
+    """How long the job ran there since the first of the losses."""
     watched_s: float
-    """For how long any job was there, as far as the losses tell."""
+    """How long any job ran there, as far as the losses show."""
     longest_s: float
-    """The longest it was there before a loss."""
+    """The longest it ran there before a loss."""
 
     @property
     def chance(self) -> float:
-        """The probability that losses at random moments all fell into this job's time."""
+        """The probability that losses at random moments all fall into this job's time."""
         if not self.watched_s:
             return 1.0
         return float((self.ran_s / self.watched_s) ** (len(self.others) - 1))
 
     @property
     def is_to_blame(self) -> bool:
-        """Whether no other job can have been the reason, and chance is ruled out."""
+        """Whether no other job can be the cause and chance is ruled out."""
         return not self.rivals and self.chance < CHANCE
 
     @property
     def absence(self) -> Backoff:
-        """How long it stays away, so that the next loss tells; jittered, so that suspects do not come back together."""
+        """How long it stays away, so that the next loss gives evidence; jittered, so that suspects return apart."""
         base = min(_AWAY * max(self.longest_s, _COARSE_S), _LONGEST_AWAY_S)
         return Backoff(base, None, 1.0, JitterMode.DETERMINISTIC, 1.0)
 
     def in_words(self) -> str:
-        """Say it: ``was running at each of the last 3 losses of node a, which took 5, 7 and 4 other jobs with it``."""
+        """Return ``was running at each of the last 3 losses of node a, which took 5, 7 and 4 other jobs with it``."""
         last = self.others[-_MOST_NAMED:]
         numbers = ", ".join(map(str, last[:-1])) + f" and {last[-1]}"
         lately = "" if len(last) == len(self.others) else " lately"
@@ -92,9 +92,9 @@ class Suspicion(Struct, frozen=True):
         )
 
     def evidence(self) -> str:
-        """Say how much of the time it was there: ``though it ran for 3s of the 1m in which jobs ran there``."""
+        """Return ``although it ran for only 3s of the 1m in which jobs ran there``."""
         ran, watched = format_duration(round(self.ran_s)), format_duration(round(self.watched_s))
-        return f"though it ran for {ran} of the {watched} in which jobs ran there"
+        return f"although it ran for only {ran} of the {watched} in which jobs ran there"
 
     def _place(self) -> str:
         names = [name for name in self.nodes if name]
@@ -103,16 +103,16 @@ class Suspicion(Struct, frozen=True):
         return f"node {names[0]}" if len(names) == 1 else f"nodes {', '.join(names[:-1])} and {names[-1]}"
 
 
-def loss(executor: str, at: float, ran: Mapping[str, float], nodes: frozenset[str]) -> Loss:
-    """Make a loss, keeping only the jobs that matter."""
+def make_loss(executor: str, at: float, ran: Mapping[str, float], nodes: frozenset[str]) -> Loss:
+    """Record a loss, keeping only the jobs that matter."""
     shortest = sorted(ran.items(), key=lambda run: (run[1], run[0]))[:_MOST_JOBS]
     return Loss(executor, nodes, at, dict(shortest), len(ran), max(ran.values(), default=0.0))
 
 
-def noted(losses: Sequence[Loss], new: Loss) -> tuple[Loss, ...]:
-    """Add a loss to those of its executor; parts of one loss reported separately become one."""
+def add_loss(losses: Sequence[Loss], new: Loss) -> tuple[Loss, ...]:
+    """Add a loss to those of its executor, merging parts of one loss that were reported separately."""
     last = losses[-1] if losses else None
-    if last is None or not is_same(last, new):
+    if last is None or not is_same_loss(last, new):
         return (*losses, new)[-_KEPT:]
     both = {job: max(last.jobs.get(job, 0.0), new.jobs.get(job, 0.0)) for job in {**last.jobs, **new.jobs}}
     took = last.job_count + new.job_count - len(last.jobs.keys() & new.jobs.keys())
@@ -120,19 +120,19 @@ def noted(losses: Sequence[Loss], new: Loss) -> tuple[Loss, ...]:
     return (*losses[:-1], Loss(last.executor, last.nodes | new.nodes, last.at, both, took, longest_s))
 
 
-def is_same(last: Loss, new: Loss) -> bool:
-    """Whether this is a part of the last loss; a job that has been back since was lost once more."""
+def is_same_loss(last: Loss, new: Loss) -> bool:
+    """Whether this is a part of the last loss; a job that has returned since then was lost again."""
     return new.at - last.at < _SAME_MOMENT_S and all(new.at - ran_s < last.at for ran_s in new.jobs.values())
 
 
-def suspicion(losses: Sequence[Loss], job_id: str) -> Suspicion | None:
-    """Return the evidence of an executor's losses against a job; ``None`` when there is too little.
+def find_suspicion(losses: Sequence[Loss], job_id: str) -> Suspicion | None:
+    """Return the evidence of an executor's losses against a job, or ``None`` if there is too little.
 
     Args:
         losses: In order of time.
-        job_id: Of a job that was at the last of them.
+        job_id: A job that was part of the last loss.
     """
-    row = _in_a_row(losses, job_id)
+    row = _losses_in_a_row(losses, job_id)
     if sum(item.job_count > 1 for item in row) < SUSPECT_AFTER:
         return None
     ran_s = watched_s = 0.0
@@ -153,19 +153,19 @@ def suspicion(losses: Sequence[Loss], job_id: str) -> Suspicion | None:
     )
 
 
-def culprit(losses: Sequence[Loss]) -> tuple[str, Suspicion] | None:
-    """Find the job that is to blame for the last loss of an executor and those before it, if one is."""
+def find_culprit(losses: Sequence[Loss]) -> tuple[str, Suspicion] | None:
+    """Find the job that is to blame for an executor's last losses, if there is one."""
     for job_id in losses[-1].jobs if losses else ():
-        suspect = suspicion(losses, job_id)
+        suspect = find_suspicion(losses, job_id)
         if suspect is not None and suspect.is_to_blame:
             return job_id, suspect
     return None
 
 
-def _in_a_row(losses: Sequence[Loss], job_id: str) -> list[Loss]:
-    """Return the last losses the job was at, oldest first, back to the first that came without it.
+def _losses_in_a_row(losses: Sequence[Loss], job_id: str) -> list[Loss]:
+    """Return the latest losses that the job was part of, oldest first, back to the last one without it.
 
-    A job that is retried elsewhere may take that place down, too; losses of other places meanwhile do not count.
+    A job that is retried elsewhere may take that node down, too; losses of other nodes in between do not count.
     """
     row: list[Loss] = []
     nodes: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""Which check decided about a failure, as a code that everybody can rely on."""
+"""Codes of the checks that decide about a failure; they are stable."""
 
 from __future__ import annotations
 

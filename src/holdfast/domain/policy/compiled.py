@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 _OF_DRAINS = frozenset({FailureCondition.EVICTED, FailureCondition.END_UNKNOWN})
 DEFAULT_RULE = "default"
-"""The name a policy's default action is counted under."""
+"""The name under which a policy's default action is counted."""
 
 
 def effective_policies(queue: Sequence[str], job: Sequence[str], default: str | None) -> tuple[str, ...]:
     """Compose the names of the policies that apply to a job.
 
     Args:
-        queue: The queue's, which always apply and come first.
-        job: The job's own, which add to them and can take none away.
-        default: The one that applies when neither names any.
+        queue: The queue's policies, which always apply and come first.
+        job: The job's own, which are added to them.
+        default: The policy that applies if neither names any.
 
     Returns:
         The names in order of evaluation, each once, at its first place.
@@ -48,28 +48,28 @@ class CompiledRule(Struct, frozen=True, kw_only=True):
     revision: int | None
     name: str | None
     index: int | None
-    """Place in its policy; ``None`` for the default action."""
+    """Index in its policy; ``None`` for the default action."""
     position: int
-    """Place among all rules of the set."""
+    """Index among all rules of the set."""
     action: Action
     counter: str
     reason: str
     """Why this rule decides, in Armada's exact words; a ``Hold``'s own reason if it has one."""
     limit: int | None = None
-    """The rule's or its policy's; ``None`` inherits the global cap."""
+    """The limit of the rule or its policy; ``None`` inherits the global cap."""
     backoff: Backoff | None = None
-    """The rule's or its policy's; ``None`` inherits the global default."""
+    """The back-off of the rule or its policy; ``None`` inherits the global default."""
     avoid_node: bool = False
     avoid_devices: bool = False
     avoid_tried: bool = False
-    """Whether it keeps the next attempt off every node that was tried."""
+    """Whether the next attempt is kept off every node that was tried."""
     growth: MemoryGrowth | None = None
     matchers: tuple[FailureMatcher, ...] = ()
     about_drains: bool = False
-    """Whether it is asked about a run whose node was drained: a user's that names that, or an end nobody knows."""
+    """Whether it may decide about a run whose node was drained: it names ``Evicted`` or ``EndUnknown``."""
 
     def considered(self, failure: Failure) -> Considered:
-        """Say whether it matches, and why: all matchers that hold, or all that do not."""
+        """Say whether it matches, and why: by all matchers that hold, or all that do not."""
         return considered(self.policy or "", self.name or "", self.matchers, failure)
 
 
@@ -97,13 +97,13 @@ class PolicySet(Struct, frozen=True):
         """Compile policies.
 
         Args:
-            policies: Those that apply, in order; with none at all only ``infrastructure`` retries.
-            infrastructure: Rules tried after all of these and before the first one's default action, which
-                stays theirs.
-            first: Rules tried before all of these; their default action is nobody's.
-            unknown_end: Rules tried after all of these and before ``infrastructure``; also before the first rule that
-                matches every failure, which says no more about them than a default action.
-            missing: Names of policies that apply and do not exist; where no rule matches, the reason names them.
+            policies: Those that apply, in order; without any, only ``infrastructure`` retries.
+            infrastructure: Its rules are tried after those of ``policies``, and before the default action of the
+                first of these.
+            first: Their rules are tried before those of ``policies``; their default actions are ignored.
+            unknown_end: Its rules are tried before ``infrastructure``, and before the first rule that matches every
+                failure, because such a rule says no more about an unknown end than a default action.
+            missing: Names of policies that apply but do not exist; the reason names them if no rule matches.
 
         Raises:
             InvalidPolicy: A pattern is not RE2; readers check that before.
@@ -119,14 +119,14 @@ class PolicySet(Struct, frozen=True):
             _compile_rule(policy, rule, index, position=i, about_drains=i in own and _names_drains(rule))
             for i, (policy, index, rule) in enumerate(listed)
         ]
-        default = _compile_default(policies[0], len(rules)) if policies else _nothing_applies(len(rules))
+        default = _compile_default(policies[0], len(rules)) if policies else _no_policy(len(rules))
         if missing:
-            default = evolve(default, reason=f"{default.reason}; {_gone(missing)}")
+            default = evolve(default, reason=f"{default.reason}; {_missing_policies(missing)}")
         may_ignore = any(rule.action is Action.IGNORE for rule in (*rules, default))
         return cls(tuple(rules), default, may_ignore, RuleIndex([rule for _, _, rule in listed]))
 
     def first_match(self, failure: Failure) -> CompiledRule:
-        """Return the first rule that matches a failure, else the default."""
+        """Return the first rule that matches a failure, or the default."""
         bits = self.index.candidates(failure)
         while bits:
             lowest = bits & -bits
@@ -140,7 +140,7 @@ class PolicySet(Struct, frozen=True):
         return self.default
 
     def about_drain(self, failure: Failure) -> PolicySet | None:
-        """Return the rule alone that decides about a run whose node was drained; ``None`` if that is nobody's."""
+        """Return a set of only the rule that decides about a run whose node was drained, if there is one."""
         for rule in self.rules:
             if rule.about_drains and all(matcher.holds(failure) for matcher in rule.matchers):
                 alone = evolve(rule, position=0)
@@ -148,7 +148,7 @@ class PolicySet(Struct, frozen=True):
         return None
 
     def considered(self, failure: Failure) -> tuple[Considered, ...]:
-        """List every rule that is looked at, up to the one that matches."""
+        """List every rule that is tried, up to the one that matches."""
         last = self.first_match(failure).position
         return tuple(rule.considered(failure) for rule in self.rules[: last + 1])
 
@@ -206,12 +206,12 @@ def _compile_default(policy: RetryPolicy, position: int) -> CompiledRule:
     )
 
 
-def _gone(names: Sequence[str]) -> str:
+def _missing_policies(names: Sequence[str]) -> str:
     listed = ", ".join(map(repr, names))
     return f"retry policy {listed} does not exist" if len(names) == 1 else f"retry policies {listed} do not exist"
 
 
-def _nothing_applies(position: int) -> CompiledRule:
+def _no_policy(position: int) -> CompiledRule:
     return CompiledRule(
         policy=None,
         revision=None,
@@ -225,7 +225,7 @@ def _nothing_applies(position: int) -> CompiledRule:
 
 
 class _Dimension:
-    """Which rules accept which value of one dimension."""
+    """The rules that accept each value of one dimension."""
 
     __slots__ = ("accepting", "indifferent", "used")
 
@@ -260,7 +260,6 @@ class RuleIndex:
     )
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        """Index the rules."""
         self._all = (1 << len(rules)) - 1
         words = ((what, _Dimension([getattr(rule, field) for rule in rules])) for what, field in _WORDS)
         self._words: tuple[tuple[Callable[[Failure], str], dict[str | int | None, int], int], ...] = tuple(
@@ -280,7 +279,7 @@ class RuleIndex:
         self._patterns = PatternSet(list(patterns.values()))
 
     def candidates(self, failure: Failure) -> int:
-        """Return the bits of all rules that may match."""
+        """Return the bits of all rules that may match a failure."""
         bits = self._all
         for read, accepting, indifferent in self._words:
             bits &= accepting.get(read(failure), indifferent)

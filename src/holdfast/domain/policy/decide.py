@@ -1,12 +1,11 @@
 """Decides what happens after a failure; a pure function of policies, failure, history and settings.
 
-The order of checks determines the reason reported: no failure; a cause that is never
-retried; the kill switch; the global cap; the first rule that matches; its ``Fail`` or ``Hold``; its limit; a retry.
-``Ignore`` is a retry that is not counted, so the kill switch stops it and no limit does; its delay grows
-with the attempts. A delay is ``initial * multiplier^exponent``, capped, spread, and capped again.
+The order of checks determines the reason reported: no failure; a cause that is never retried; the kill switch; the
+global cap; the first rule that matches; its ``Fail`` or ``Hold``; its limit; a retry. ``Ignore`` is a retry that is
+not counted: the kill switch stops it, but no limit does, and its delay grows with the attempts. A delay is
+``initial * multiplier^exponent``, capped, jittered, and capped again.
 
-Memory that grows is counted in whole bytes. A factor is taken as the decimal number that was written, so 1.1 x 1000 is
-1100 and not 1101.
+Memory grows in whole bytes. A factor is read as the decimal number that was written, so 1.1 x 1000 is 1100, not 1101.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def decide(
         history: Retries granted before this failure.
         settings: What the operator set for everyone, as of now.
         draw: In [0, 1), for random jitter.
-        explain: Also say which rules were tried, why each did or did not match, and how the delay came about; the
+        explain: Also record which rules were tried, why each did or did not match, and how the delay was computed; the
             decision is the same.
 
     Returns:
@@ -61,9 +60,10 @@ def decide(
         return Decision(Action.FAIL, DecisionCode.NEVER_RETRIED, f"cause {failure.cause} is never retried")
     cap = settings.global_max_retries
     if cap is not None and history.total >= cap and not (policies.may_ignore and cap):
-        return _globally_stopped(history.total, cap)  # an ``Ignore`` passes the cap, so rules are needed to see one
+        # An ``Ignore`` passes the cap, so policies that may have one are matched first.
+        return _globally_stopped(history.total, cap)
     rule = policies.first_match(failure)
-    decision = _by_rule(rule, failure, history, settings, draw)
+    decision = _apply_rule(rule, failure, history, settings, draw)
     if not explain:
         return decision
     return evolve(
@@ -78,7 +78,7 @@ def _globally_stopped(total: int, cap: int) -> Decision:
     return Decision(Action.FAIL, DecisionCode.GLOBAL_LIMIT, reason, limits=(LimitUse(GLOBAL_LIMIT, total, cap),))
 
 
-def _by_rule(
+def _apply_rule(
     rule: CompiledRule, failure: Failure, history: RetryHistory, settings: RetrySettings, draw: float
 ) -> Decision:
     """Apply the rule that matched: its action, then its limit."""
@@ -89,9 +89,9 @@ def _by_rule(
     match action:
         case Action.FAIL:
             code = DecisionCode.FAIL_DEFAULT if rule.index is None else DecisionCode.FAIL_RULE
-            return _ended(rule, Action.FAIL, code, rule.reason, (overall,))
+            return _no_retry(rule, Action.FAIL, code, rule.reason, (overall,))
         case Action.HOLD:
-            return _ended(rule, Action.HOLD, DecisionCode.HOLD, rule.reason, (overall,))
+            return _no_retry(rule, Action.HOLD, DecisionCode.HOLD, rule.reason, (overall,))
         case Action.IGNORE:
             delay = delay_s(rule.backoff or settings.default_backoff, history.attempt, seed=history.job_id, draw=draw)
             return _granted(rule, failure, history, delay, (overall,))
@@ -116,15 +116,15 @@ def _counted(
     limits = (overall, LimitUse(rule.counter, used, limit))
     if limit is not None and used >= limit:
         reason = f"policy retry limit exceeded ({used}/{limit})"
-        return _ended(rule, Action.FAIL, DecisionCode.POLICY_LIMIT, reason, limits)
+        return _no_retry(rule, Action.FAIL, DecisionCode.POLICY_LIMIT, reason, limits)
     delay = delay_s(rule.backoff or settings.default_backoff, used + 1, seed=history.job_id, draw=draw)
     return _granted(rule, failure, history, delay, limits)
 
 
-def _ended(
+def _no_retry(
     rule: CompiledRule, action: Action, code: DecisionCode, reason: str, limits: tuple[LimitUse, ...]
 ) -> Decision:
-    """Decide against another attempt, or leave it to a person."""
+    """Decide against another attempt, or hold the job."""
     return Decision(
         action,
         code,
@@ -140,9 +140,9 @@ def _ended(
 def _granted(
     rule: CompiledRule, failure: Failure, history: RetryHistory, delay: float, limits: tuple[LimitUse, ...]
 ) -> Decision:
-    """Decide for another attempt, and what it does differently."""
+    """Decide for another attempt, and what it changes."""
     counted = rule.action is Action.RETRY
-    grown = history.memory if rule.growth is None else grow(history.memory, rule.growth)
+    grown = history.memory if rule.growth is None else grow_memory(history.memory, rule.growth)
     return Decision(
         rule.action,
         DecisionCode.RETRY if counted else DecisionCode.IGNORE,
@@ -155,14 +155,14 @@ def _granted(
         delay_s=delay,
         avoid_node=failure.node if rule.avoid_node else None,
         avoid_devices=tuple([f"{device}@{failure.node}" for device in failure.devices]) if rule.avoid_devices else (),
-        avoid_nodes=and_tried(history.tried, failure.node) if rule.avoid_tried else (),
+        avoid_nodes=add_tried(history.tried, failure.node) if rule.avoid_tried else (),
         memory=grown if grown != history.memory else None,
         limits=limits,
     )
 
 
-def and_tried(before: tuple[str, ...], *nodes: str | None) -> tuple[str, ...]:
-    """Add the nodes on which something was tried to those from before, each once."""
+def add_tried(before: tuple[str, ...], *nodes: str | None) -> tuple[str, ...]:
+    """Add nodes to those that were tried before, each once."""
     more = tuple(dict.fromkeys([node for node in nodes if node and node not in before]))
     return (*before, *more) if more else before
 
@@ -175,16 +175,16 @@ def _delay_because(decision: Decision, rule: CompiledRule, history: RetryHistory
 
 
 LONGEST_DELAY_S = 100 * 365 * 86400.0
-"""A hundred years: the cap of an uncapped back-off, so that a due time is always a date."""
+"""A hundred years: the cap of an uncapped back-off, so that the due time is always a valid date."""
 
 
 def delay_s(backoff: Backoff, n: int, *, seed: str, draw: float = 0.0) -> float:
-    """Compute the delay before the ``n``-th retry of a rule, the native and Armada's way.
+    """Compute the delay before the ``n``-th retry of a rule.
 
     Args:
         backoff: The curve.
         n: Which retry of the rule this is, from 1.
-        seed: What deterministic jitter is made of, together with ``n``; the job's id.
+        seed: Seeds deterministic jitter, together with ``n``: the job's id.
         draw: In [0, 1), for random jitter.
 
     Returns:
@@ -200,7 +200,7 @@ def delay_s(backoff: Backoff, n: int, *, seed: str, draw: float = 0.0) -> float:
 
 
 def retry_at(failed_at: float, backoff_s: float, *, confirmed_stopped_at: float | None, grace_s: float) -> float:
-    """Say when a retry is due: an early confirmation of the stop shortens the grace, never the back-off.
+    """Return when a retry is due: an early confirmation of the stop shortens the grace, never the back-off.
 
     Args:
         failed_at: When the attempt failed.
@@ -217,7 +217,7 @@ def retry_at(failed_at: float, backoff_s: float, *, confirmed_stopped_at: float 
 
 
 def delay_in_words(backoff: Backoff, n: int) -> str:
-    """Explain the result of ``delay_s``: ``1s x 2^2, plus deterministic jitter of up to 10%``."""
+    """Describe how ``delay_s`` computes its result: ``1s x 2^2, plus deterministic jitter of up to 10%``."""
     if backoff.initial_s <= 0 or n <= 1 or backoff.multiplier == 1:
         text = f"initialDelay {format_duration(backoff.initial_s)}"
     else:
@@ -230,7 +230,7 @@ def delay_in_words(backoff: Backoff, n: int) -> str:
 
 
 def _base_s(backoff: Backoff, exponent: int, cap: float) -> float:
-    """Grow the initial delay, stopping at the cap; any exponent is safe."""
+    """Grow the initial delay up to the cap, safely for any exponent."""
     if backoff.initial_s <= 0:
         return 0.0
     if exponent <= 0:
@@ -245,28 +245,28 @@ def _base_s(backoff: Backoff, exponent: int, cap: float) -> float:
 def _jittered(backoff: Backoff, base: float, *, token: str, draw: float) -> float:
     if backoff.jitter is JitterMode.DETERMINISTIC:
         span_ms = round(base * backoff.jitter_ratio * 1000)
-        return base + (_number(token) % span_ms / 1000 if span_ms else 0.0)
+        return base + (_sha1_number(token) % span_ms / 1000 if span_ms else 0.0)
     if backoff.jitter is JitterMode.RANDOM:
         return base * (1 + backoff.jitter_ratio * draw)
     return base
 
 
-def _number(token: str) -> int:
-    """Turn a text into a number, the same in every process: all 160 bits of its SHA-1, big-endian."""
+def _sha1_number(token: str) -> int:
+    """Return all 160 bits of a text's SHA-1 as a big-endian number, the same in every process."""
     return int.from_bytes(sha1(token.encode(), usedforsecurity=False).digest(), "big")
 
 
 SPENT = frozenset({DecisionCode.POLICY_LIMIT, DecisionCode.GLOBAL_LIMIT})
-"""What is decided when a limit is used up."""
-_SAID = ("no rule matched, using default action", *(f"matched rule: {action}" for action in Action))
+"""Codes of decisions by a limit that is used up."""
+_RULE_REASONS = ("no rule matched, using default action", *(f"matched rule: {action}" for action in Action))
 """Beginnings of reasons that repeat which rule matched."""
 
 
-def in_short(decision: Decision) -> str:
-    """Say in a few words what was decided: ``retried by rule flaky``, ``2 of 2 retries are used (train/oom)``."""
+def summarize_decision(decision: Decision) -> str:
+    """Describe a decision in a few words: ``retried by rule flaky``, ``2 of 2 retries are used (train/oom)``."""
     if decision.code in SPENT:
-        return spent(decision.limits[-1])
-    reason = beyond_the_rule(decision.reason)
+        return describe_spent_limit(decision.limits[-1])
+    reason = reason_beyond_rule(decision.reason)
     if not decision.grants_retry or not decision.policy:
         return reason or (
             f"not retried by rule {decision.rule}" if decision.rule_index is not None else "no rule matched"
@@ -275,25 +275,25 @@ def in_short(decision: Decision) -> str:
     return f"{how}; {reason}" if reason else how
 
 
-def beyond_the_rule(reason: str) -> str:
-    """Return what a reason says besides which rule matched."""
-    for words in _SAID:
+def reason_beyond_rule(reason: str) -> str:
+    """Return the part of a reason that says more than which rule matched."""
+    for words in _RULE_REASONS:
         reason = reason.removeprefix(words)
     return reason.removeprefix("; ")
 
 
-def spent(use: LimitUse, moved: str = "") -> str:
+def describe_spent_limit(use: LimitUse, moved: str = "") -> str:
     """Say that a limit is used up."""
     used = f"{use.used} of {use.limit} retries are used" if use.limit else "the retry limit is 0"
     return f"{used} ({use.name}{moved})"
 
 
-def grow(memory: int, growth: MemoryGrowth) -> int:
-    """Grow a request once; it compounds when fed its own result.
+def grow_memory(memory: int, growth: MemoryGrowth) -> int:
+    """Grow a memory request once; applied to its own result, it compounds.
 
     Args:
-        memory: The request so far in bytes; 0 means there is none, and stays so.
-        growth: By what factor or amount, and up to what.
+        memory: The request so far in bytes; 0 is no request, and stays 0.
+        growth: The factor or amount, and the maximum.
 
     Returns:
         The new request, rounded up to whole bytes and never smaller than before.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import EndedBy, in_full
 from holdfast.domain.policy.codes import DecisionCode
-from holdfast.domain.policy.decide import GLOBAL_LIMIT, SPENT, beyond_the_rule, spent
+from holdfast.domain.policy.decide import GLOBAL_LIMIT, SPENT, describe_spent_limit, reason_beyond_rule
 from holdfast.domain.policy.model import Action
 from holdfast.domain.units import format_duration, format_memory
 
@@ -31,8 +31,8 @@ def explain(decision: Decision, failure: Failure | None, history: RetryHistory, 
     Args:
         decision: Made with ``explain=True``, so that it says why its rule matched.
         failure: What was judged.
-        history: What the decision knew of the job's past.
-        settings: What the operator has set now; a cap that has moved since is pointed out.
+        history: The history that was judged.
+        settings: The operator's settings now; a cap that has changed since is pointed out.
 
     Returns:
         Sentences, in order.
@@ -48,7 +48,7 @@ def explain(decision: Decision, failure: Failure | None, history: RetryHistory, 
 def failure_lines(failure: Failure | None, attempt: int) -> Iterator[str]:
     """Say how an attempt failed and how the failure was classified."""
     if failure is None:
-        yield f"Attempt {attempt} ended without saying how."
+        yield f"How attempt {attempt} ended is unknown."
         return
     where = f" on node {failure.node}" if failure.node else ""
     after = f" after {format_duration(failure.ran_s)}" if failure.ran_s is not None else ""
@@ -78,12 +78,12 @@ def _rule(decision: Decision) -> Iterator[str]:
 
 
 def _decided(decision: Decision, settings: RetrySettings) -> Iterator[str]:
-    reason = beyond_the_rule(decision.reason)
+    reason = reason_beyond_rule(decision.reason)
     message = f": {reason}" if reason else ""
     if decision.code in _NOT_ASKED:
         yield _NOT_ASKED[decision.code]
     elif decision.code in SPENT:
-        yield f"It is not retried: {spent(decision.limits[-1], _moved(decision.limits[-1], settings))}."
+        yield f"It is not retried: {describe_spent_limit(decision.limits[-1], _moved(decision.limits[-1], settings))}."
     elif decision.action is Action.HOLD:
         yield f"The job is held until someone releases it{message}."
     elif decision.action is Action.FAIL:

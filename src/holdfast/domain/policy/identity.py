@@ -1,6 +1,7 @@
-"""What a rule without a name is called: by what it matches, so that it is the same rule wherever it stands.
+"""Names rules that have no name by what they match, so that they keep their name wherever they stand.
 
-Counters follow names. By its place a rule would take over the count of another as soon as one is put above it.
+Counters follow names. If a rule were named by its index, it would take over another's count as soon as a rule is
+inserted above it.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ _DIGITS = 8
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 
-def named(rules: Sequence[Rule]) -> tuple[Rule, ...]:
-    """Name the rules that have no name; of equal ones the second is ``-2``, and so on."""
+def name_rules(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    """Name the rules that have no name; the second of two equal ones ends in ``-2``, and so on."""
     names = {rule.name for rule in rules if rule.name}
     seen: Counter[str] = Counter()
     rules_named = []
@@ -41,7 +42,7 @@ def named(rules: Sequence[Rule]) -> tuple[Rule, ...]:
 
 
 def content_name(rule: Rule) -> str:
-    """Return the name of a rule by what it does about which failures; its limit and its delays may change."""
+    """Name a rule by its matchers and its action; its limit and delays may change."""
     content = _content(rule)
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     words = _NOT_IN_NAMES.sub("-", "-".join(_words(rule)).lower()).strip("-")[:_LONGEST_WORDS].rstrip("-")
@@ -72,7 +73,7 @@ def _content(rule: Rule) -> dict[str, Any]:
 
 
 def _words(rule: Rule) -> Iterator[str]:
-    """Say in a few words what a rule is about."""
+    """Yield the words of a rule's name."""
     yield from sorted(rule.conditions or ())
     yield from sorted(rule.categories or ())
     yield from sorted(rule.subcategories or ())

@@ -1,7 +1,4 @@
-"""The matchers of rules: whether one holds for a failure, and why, with the values compared.
-
-All rule engines here share the basics: rules are tried in order, the first match decides, and each rule says why.
-"""
+"""The matchers of rules: whether each holds for a failure, and why, with the values compared."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ S = TypeVar("S")
 
 
 class Matcher(Protocol[S_contra]):
-    """One thing a rule looks at in a subject."""
+    """One test of a rule on a subject."""
 
     def holds(self, subject: S_contra, /) -> bool:
         """Whether it matches."""
@@ -43,7 +40,7 @@ def matches(matchers: Iterable[Matcher[S]], subject: S) -> bool:
 
 
 def considered(policy: str, rule: str, matchers: Iterable[Matcher[S]], subject: S) -> Considered:
-    """Say whether a rule matches, and why: all matchers that hold, or all that do not."""
+    """Say whether a rule matches, and why: by all matchers that hold, or all that do not."""
     listed = tuple(matchers)
     matched = matches(listed, subject)
     reasons = [matcher.because(subject) for matcher in listed if matcher.holds(subject) is matched]
@@ -55,21 +52,21 @@ _CONDITIONS = frozenset(condition.value for condition in FailureCondition)
 
 
 FailureMatcher: TypeAlias = "Matcher[Failure]"
-"""One thing a rule looks at in a failure."""
+"""One test of a rule on a failure."""
 
 
 class ContainerSelector(Struct, frozen=True):
-    """Which failed containers a rule looks at, never one that exited with 0 or did not end."""
+    """Selects the failed containers that a rule considers, never one that exited with 0 or did not end."""
 
     name: str | None = None
     init: bool = False
 
     def of(self, failure: Failure) -> list[ContainerResult]:
-        """Return those of a failure: the main ones in order, then the init containers if they count."""
+        """Select from the containers of a failure: the main ones in order, then init containers if they count."""
         return self.of_containers(failure.containers)
 
     def of_containers(self, containers: Iterable[ContainerResult]) -> list[ContainerResult]:
-        """Return the selected ones, main containers first."""
+        """Select from containers, main ones first."""
         selected = [
             container
             for container in containers
@@ -81,8 +78,8 @@ class ContainerSelector(Struct, frozen=True):
             selected.sort(key=attrgetter("init"))
         return selected
 
-    def nothing(self) -> str:
-        """Say that there are none."""
+    def why_none(self) -> str:
+        """Say that no container is selected."""
         text = "no container failed" if self.name is None else f"container {self.name!r} did not fail"
         return text if self.init else f"{text} (init containers are not considered)"
 
@@ -98,7 +95,7 @@ class ContainerMatcher(Struct, frozen=True):
 
     def because(self, failure: Failure) -> str:
         """Say why it does or does not."""
-        return f"container {self.selector.name!r} failed" if self.holds(failure) else self.selector.nothing()
+        return f"container {self.selector.name!r} failed" if self.holds(failure) else self.selector.why_none()
 
 
 class ExitCodeMatcher(Struct, frozen=True):
@@ -110,24 +107,24 @@ class ExitCodeMatcher(Struct, frozen=True):
     def holds(self, failure: Failure) -> bool:
         """Whether it matches."""
         expected = self.codes.operator is ExitCodeOperator.IN
-        return any((container.exit_code in self.codes.values) is expected for container in self._looked_at(failure))
+        return any((container.exit_code in self.codes.values) is expected for container in self._selected(failure))
 
     def because(self, failure: Failure) -> str:
         """Say why it does or does not."""
-        looked_at = self._looked_at(failure)
+        looked_at = self._selected(failure)
         if not looked_at:
-            return self.selector.nothing()
+            return self.selector.why_none()
         is_in = self.holds(failure) is (self.codes.operator is ExitCodeOperator.IN)
         codes = _listed(container.exit_code for container in looked_at)
         return f"exit code {codes} is {'' if is_in else 'not '}one of {_listed(self.codes.values)}"
 
-    def _looked_at(self, failure: Failure) -> list[ContainerResult]:
+    def _selected(self, failure: Failure) -> list[ContainerResult]:
         selected = self.selector.of(failure)
         return selected[:1] if self.codes.scope is ContainerScope.FIRST_FAILED else selected
 
 
 class ConditionMatcher(Struct, frozen=True):
-    """Any of these conditions holds; with a container's name, for that container itself."""
+    """One of these conditions holds, for the named container if there is a name."""
 
     selector: ContainerSelector
     conditions: frozenset[str]
@@ -136,18 +133,18 @@ class ConditionMatcher(Struct, frozen=True):
 
     def holds(self, failure: Failure) -> bool:
         """Whether it matches."""
-        return not self.conditions.isdisjoint(self._there(failure))
+        return not self.conditions.isdisjoint(self._present(failure))
 
     def because(self, failure: Failure) -> str:
         """Say why it does or does not."""
-        present = self._there(failure)
+        present = self._present(failure)
         message = "" if self.selector.name is None else f" for container {self.selector.name!r}"
         if hit := self.conditions & present:
             return f"condition {_listed(hit)} holds{message}"
         missing = f"condition {_listed(self.conditions)} does not hold{message}"
         return f"{missing}, only {_listed(present)}" if present else missing
 
-    def _there(self, failure: Failure) -> set[str]:
+    def _present(self, failure: Failure) -> set[str]:
         looked_at = self.selector.of(failure)
         present = {container.reason for container in looked_at if container.reason in _CONDITIONS}
         if self.selector.name is None:
@@ -185,7 +182,7 @@ class MessageMatcher(Struct, frozen=True):
         """Say why it does or does not."""
         looked_at = self.selector.of(failure)
         if not looked_at:
-            return self.selector.nothing()
+            return self.selector.why_none()
         for container in looked_at:
             if self.pattern.found_in(container.message):
                 return f"{_message_of(container)} matches {self.pattern.text!r}"
@@ -196,7 +193,7 @@ class MessageMatcher(Struct, frozen=True):
 
 
 def _message_of(container: ContainerResult) -> str:
-    """Quote its message, of the last lines of a log the end."""
+    """Quote a container's message, or the end of its log."""
     if not container.message_from_log:
         return f"termination message {_quoted(container.message)}"
     text = container.message
@@ -204,7 +201,7 @@ def _message_of(container: ContainerResult) -> str:
 
 
 class LogMatcher(Struct, frozen=True):
-    """The pattern was found in the run's output when it ended, or is in the line that was kept of it."""
+    """The pattern was found in the run's output when it ended, or occurs in the line that is kept of it."""
 
     pattern: Pattern
 
@@ -229,7 +226,7 @@ class LogMatcher(Struct, frozen=True):
 
 
 class WordMatcher(Struct, frozen=True):
-    """One word of the failure is one of these: its cause, category or subcategory."""
+    """The failure's cause, category or subcategory is one of these."""
 
     what: str
     words: frozenset[str]
@@ -269,7 +266,7 @@ class SignalMatcher(Struct, frozen=True):
 
 
 class RanMatcher(Struct, frozen=True):
-    """It ran shorter, or longer, than this; false if it never started."""
+    """The run was shorter, or longer, than this; false if it never started."""
 
     limit_s: float
     shorter: bool

@@ -1,4 +1,4 @@
-"""What a retry policy can say: rules, limits, back-off, anti-affinity, mutations.
+"""Retry policies: rules, limits, back-off, anti-affinity and mutations.
 
 Every dialect compiles into this: Armada's issue #4683, shipped Armada's categories and mutations, JobSet and
 Kubernetes rules, Backend.AI's causes.
@@ -28,7 +28,7 @@ class Action(StrEnum):
 
 
 class SetAction(StrEnum):
-    """What a rule of a job set tells Holdfast to do about one of its failed jobs (KEP-262)."""
+    """What a rule of a job set does about a failed job (KEP-262)."""
 
     FAIL_JOB_SET = "FailJobSet"
     """Fail the set immediately, whatever ``maxRestarts`` says."""
@@ -49,16 +49,16 @@ class SetAction(StrEnum):
 
 
 class ExitCodeOperator(StrEnum):
-    """How ``values`` are read."""
+    """How an exit code is compared with ``values``."""
 
     IN = "In"
     """The exit code is one of ``values``."""
     NOT_IN = "NotIn"
-    """The exit code is none of ``values``, and not 0."""
+    """The exit code is not one of ``values``, and not 0."""
 
 
 class ContainerScope(StrEnum):
-    """Which failed containers an exit-code rule without ``containerName`` looks at."""
+    """Which failed containers an exit-code rule without ``containerName`` considers."""
 
     FIRST_FAILED = "first"
     """Armada's document: the first failed container."""
@@ -75,7 +75,7 @@ class ExitCodes(Struct, frozen=True):
 
 
 class JitterMode(StrEnum):
-    """How a delay is spread (Backend.AI BEP)."""
+    """How a delay is jittered (Backend.AI BEP)."""
 
     NONE = "none"
     """No jitter."""
@@ -102,15 +102,15 @@ class AntiAffinity(StrEnum):
     """What the next attempt avoids."""
 
     NONE = "none"
-    """Nothing: any node and any GPU will do."""
+    """Nothing: any node and any GPU may be used."""
     NODE = "node"
-    """Only the node of the last failed run; dropped if no other node could ever hold the job."""
+    """The node of the last failed run; dropped if no other node could ever hold the job."""
     DEVICE = "device"
-    """The GPUs that the last failed run had, not their node; dropped if no others could ever run it."""
+    """The GPUs of the last failed run, not their node; dropped if no other GPUs could ever run it."""
 
 
 class MemoryGrowth(Struct, frozen=True):
-    """How the memory request grows for the next attempt; exactly one of ``factor`` and ``static``."""
+    """How the memory request grows for the next attempt; exactly one of ``factor`` and ``static`` is set."""
 
     factor: float | None = None
     """Greater than 1."""
@@ -125,8 +125,8 @@ class Mutation(Struct, frozen=True):
 
     memory: MemoryGrowth | None = None
     avoid_same_node: bool = False
-    """Armada's ``mutate.affinity.avoidSameNode``: off every node it was tried on, or not at all; unlike
-    ``antiAffinity: node``, which is of the last one alone and gives way."""
+    """Armada's ``mutate.affinity.avoidSameNode``: avoid every node it was tried on, or fail without another.
+    ``antiAffinity: node`` avoids only the last one, and is dropped if no other would do."""
 
 
 class Rule(Struct, frozen=True):
@@ -134,7 +134,7 @@ class Rule(Struct, frozen=True):
 
     action: Action
     name: str = ""
-    """Counters follow the name; a rule without one is called by its content, see ``identity``."""
+    """Counters follow the name; a rule without one is named by its content, see ``identity``."""
     exit_codes: ExitCodes | None = None
     conditions: frozenset[str] | None = None
     """Any of these."""
@@ -156,7 +156,7 @@ class Rule(Struct, frozen=True):
     anti_affinity: AntiAffinity | None = None
     mutate: Mutation | None = None
     hold_reason: str = ""
-    """Shown to the person a ``Hold`` waits for; of a built-in rule also why it gives up."""
+    """Shown to the person a ``Hold`` waits for; for a built-in rule also why it gives up."""
 
     @property
     def matches_all(self) -> bool:
@@ -180,15 +180,15 @@ class SetRule(Struct, frozen=True):
     name: str
     """Counters and condition reasons follow it."""
     reasons: frozenset[str] = frozenset()
-    """Any of these is why the job failed; empty is any."""
+    """Reasons of the job's failure, any of which matches; empty matches all."""
     messages: tuple[str, ...] = ()
-    """RE2, any of them found in the job's failure message; empty is any."""
+    """RE2, any of which is found in the job's failure message; empty matches all."""
     replicated_jobs: frozenset[str] = frozenset()
-    """The job belongs to one of these; empty is any."""
+    """The job belongs to one of these; empty matches all."""
     limit: int | None = None
     """Restarts by this rule, beyond the set's own budget; ``None`` is no limit, 0 means never."""
     backoff: Backoff | None = None
-    """Delay before what it restarts starts; ``None`` inherits the set's."""
+    """Delay before the restart; ``None`` inherits the set's."""
 
 
 class RetryPolicy(Struct, frozen=True):
@@ -197,27 +197,27 @@ class RetryPolicy(Struct, frozen=True):
     name: str
     rules: tuple[Rule, ...] = ()
     retry_limit: int | None = None
-    """Each rule's limit unless it has its own, and the default action's; absent inherits the global cap."""
+    """The limit of the default action and of each rule without its own; absent inherits the global cap."""
     default_action: Action = Action.FAIL
     backoff: Backoff | None = None
     anti_affinity: AntiAffinity = AntiAffinity.NONE
     revision: int = 1
     """Which stored version this is; a decision records it."""
     on_unknown_end: UnknownEnd | None = None
-    """What happens when nobody knows how a run ended; absent leaves it to the next policy."""
+    """What happens when the end of a run is unknown; absent leaves it to the next policy."""
 
 
 class BuiltIn(StrEnum):
-    """How much of the built-in policy applies to jobs that came in by no door of another system."""
+    """How much of the built-in policy applies to jobs submitted natively, not by the door of another system."""
 
     ALL = "all"
     LOST_ONLY = "lost-only"
-    """What was lost with its place or never started is retried three times, and nothing else."""
+    """Only runs that were lost or never started are retried, three times."""
     NONE = "none"
 
 
 class RetryDefaults(Struct, frozen=True):
-    """What jobs of Fluster's door have that do not say it themselves (its document, "Global Defaults")."""
+    """Defaults for jobs of Fluster's door (its document, "Global Defaults")."""
 
     max_retries_failure: int = 0
     max_retries_preemption: int = 100
@@ -225,20 +225,20 @@ class RetryDefaults(Struct, frozen=True):
 
 
 class RetrySettings(Struct, frozen=True):
-    """What the operator sets for everyone; read again at each decision."""
+    """The operator's settings for all jobs; read again for each decision."""
 
     global_max_retries: int | None = None
     """Cap on retries granted to one job over all rules; 0 is the kill switch, ``None`` is no cap."""
     default_backoff: Backoff = Backoff(initial_s=1.0, max_s=600.0, multiplier=2.0)
     handler_limits: HandlerLimits = field(default_factory=dict)
-    """How patient the lifecycle's handlers are, where that differs from their table."""
+    """Limits of the lifecycle's handlers, where they differ from the tables."""
     resources: tuple[tuple[str, int], ...] = ()
-    """What the whole cluster has by name, in thousandths; nodes' own of such a name do not count."""
+    """Named resources of the whole cluster, in thousandths; what nodes have of them does not count."""
     retry_share: float = 0.5
     """Most of the capacity that goes to retries while new jobs of their queue and priority wait; 0 to 1."""
     builtin: BuiltIn = BuiltIn.ALL
     fluster: RetryDefaults = RetryDefaults()
-    """Read at each launch; a job keeps those it came in with."""
+    """Read at each launch; a job keeps those it was submitted with."""
 
 
 class RetryHistory(Struct, frozen=True):
@@ -254,7 +254,7 @@ class RetryHistory(Struct, frozen=True):
     memory: int = 0
     """The attempt's memory request in bytes, before any growth."""
     refusals: int = 0
-    """How often in a row its node was short of something when it was to be started, this time included."""
+    """How often in a row its node was too short of something to start it, including this time."""
     tried: tuple[str, ...] = ()
     """Every node on which it was tried, in order."""
 
@@ -291,7 +291,7 @@ class Decision(Struct, frozen=True):
     rule_index: int | None = None
     policy_revision: int | None = None
     counter: str | None = None
-    """The counter a granted retry adds one to; ``None`` when nothing is counted."""
+    """The counter that a granted retry increments; ``None`` if it is not counted."""
     delay_s: float = 0.0
     delay_because: str = ""
     """How the delay was computed, in words; rebuilt on demand like ``considered``."""
@@ -299,7 +299,7 @@ class Decision(Struct, frozen=True):
     avoid_devices: tuple[str, ...] = ()
     """``<id>@<node>`` of each GPU the next attempt avoids."""
     avoid_nodes: tuple[str, ...] = ()
-    """The nodes the next attempt is kept off whatever else there is: it was tried on them."""
+    """The nodes the next attempt must not use, because it was tried there."""
     memory: int | None = None
     """The next attempt's memory request in bytes, when it changes."""
     limits: tuple[LimitUse, ...] = ()
@@ -307,5 +307,5 @@ class Decision(Struct, frozen=True):
 
     @property
     def grants_retry(self) -> bool:
-        """Whether another attempt follows by itself."""
+        """Whether another attempt follows automatically."""
         return self.action in {Action.RETRY, Action.IGNORE}

@@ -24,7 +24,7 @@ class Pattern:
     __slots__ = ("_search", "text")
 
     def __init__(self, text: str) -> None:
-        """Compile it.
+        """Compile a pattern.
 
         Raises:
             InvalidPolicy: It is not RE2.
@@ -36,22 +36,22 @@ class Pattern:
             raise InvalidPolicy(problems=[Problem("pattern", f"{text!r} is not RE2: {_reason(error)}")]) from None
 
     def found_in(self, text: str) -> bool:
-        """Whether it occurs in a text; never in an empty one."""
+        """Whether the pattern occurs in a text; never in an empty one."""
         return bool(text) and _tolerantly(self._search, text) is not None
 
     def place_in(self, text: bytes) -> int | None:
-        """Return where it begins for the first time in UTF-8."""
+        """Return the offset of its first occurrence in UTF-8 text."""
         match = self._search(text)
         return None if match is None else int(match.start())
 
 
 class PatternSet:
-    """Patterns that are searched for together, in about the time of one."""
+    """Patterns searched for together, in about the time of one."""
 
     __slots__ = ("_any", "_which")
 
     def __init__(self, texts: Sequence[str]) -> None:
-        """Compile them; if they are too many or too large they are searched one by one."""
+        """Compile patterns; if they are too many or too large, they are searched one by one."""
         self._any: Pattern | None = None
         self._which: Any = None
         together = re2.Set.SearchSet(_QUIET)
@@ -65,7 +65,7 @@ class PatternSet:
         self._which = together.Match
 
     def matching(self, text: str) -> Sequence[int] | None:
-        """Return which of them occur in a text, by index; ``None`` when that is not cheap to tell."""
+        """Return the indexes of those that occur in a text; ``None`` if each must be searched by itself."""
         if not text:
             return ()
         if self._any is None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from holdfast.domain.failure import LOST, Cause
 from holdfast.domain.placement.fit import Place, Shape, ever_fits, on_nodes, tried_in_words, why_not
 from holdfast.domain.policy.codes import DecisionCode
-from holdfast.domain.policy.decide import and_tried, decide, delay_s
+from holdfast.domain.policy.decide import add_tried, decide, delay_s
 from holdfast.domain.policy.model import Action, Decision, RetryHistory, RetrySettings
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.shortage import met, uncounted
@@ -159,7 +159,7 @@ def tried_by(unit: Unit, runs: Iterable[Run], failure: Failure | None) -> tuple[
     nodes = [run.node for run in runs if run.may_have_run]
     if failure is not None and met(failure) is None:
         nodes.append(failure.node or "")
-    return and_tried(unit.tried, *nodes)
+    return add_tried(unit.tried, *nodes)
 
 
 def decide_retry(failure: Failure, history: RetryHistory, judgement: Judgement, shape: Shape) -> Decision:

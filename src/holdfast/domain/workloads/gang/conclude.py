@@ -13,8 +13,8 @@ from holdfast.domain.job import Attempt, Job, JobState
 from holdfast.domain.lifecycle import ENDING_STATUS, AttemptStatus, Ending, Interruption, Step
 from holdfast.domain.placement.fit import Shape
 from holdfast.domain.policy.codes import DecisionCode
-from holdfast.domain.policy.decide import in_short
 from holdfast.domain.policy.decide import retry_at as due_at
+from holdfast.domain.policy.decide import summarize_decision
 from holdfast.domain.policy.model import Action, Decision
 from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
@@ -160,7 +160,7 @@ def fail(spec: JobSpec, job: Job, over: Over, judged: Judgement, failure: Failur
 
 def _after(job: Job, decision: Decision, failure: Failure, *, ended_at: float, now: float, due: float | None) -> Job:
     """Return the job as it goes on after a decision about its failure; ``due`` is when it is retried, if it is."""
-    what = f"{in_words(failure)}; {in_short(decision)}"
+    what = f"{in_words(failure)}; {summarize_decision(decision)}"
     if decision.action is Action.HOLD:
         return held(job, decision.reason, now)
     if due is None:

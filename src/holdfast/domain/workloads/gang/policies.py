@@ -10,7 +10,7 @@ from holdfast.domain.policy.builtin import (
     NEVER_STARTED,
     NO_RETRY,
     WORTH_S,
-    checkpointed,
+    checkpoint_policy,
     unknown_end,
 )
 from holdfast.domain.policy.compiled import PolicySet
@@ -68,7 +68,7 @@ def first_policies(spec: JobSpec) -> tuple[RetryPolicy, ...]:
     worth_s = WORTH_S
     if spec.deadline_s is not None:
         worth_s = min(worth_s, spec.deadline_s - (0.0 if spec.warning is None else spec.warning.before_s))
-    return (checkpointed(spec.checkpointed_exit_code, worth_s),)
+    return (checkpoint_policy(spec.checkpointed_exit_code, worth_s),)
 
 
 def unknown_end_policy(spec: JobSpec, policies: Sequence[RetryPolicy]) -> RetryPolicy | None:

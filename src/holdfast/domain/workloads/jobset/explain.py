@@ -47,7 +47,7 @@ def explain_decision(decision: SetDecision, failure: Failure | None = None) -> l
     return [_failed(decision, failure), *_rule(decision), *_follows(decision)]
 
 
-def decision_in_short(decision: SetDecision) -> str:
+def summarize_decision(decision: SetDecision) -> str:
     """Say in a few words what decided."""
     if decision.action is None:
         return "its job set has no failure policy"

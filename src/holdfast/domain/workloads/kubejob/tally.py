@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.policy.codes import DecisionCode
-from holdfast.domain.policy.decide import SPENT, decide, delay_s, in_short
+from holdfast.domain.policy.decide import SPENT, decide, delay_s, summarize_decision
 from holdfast.domain.policy.model import Considered, RetryHistory, RetrySettings
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.judge import refused
@@ -230,5 +230,7 @@ def after_its_pod(decision: Decision, declined: Decision) -> Decision:
     """Keep with a Job's decision what was asked before it, and would not start the program again in its pod."""
     if declined.code is DecisionCode.GLOBAL_LIMIT:
         return decision  # its Job has the same limit
-    considered = Considered(declined.policy or "", declined.rule or "", matched=True, because=in_short(declined))
+    considered = Considered(
+        declined.policy or "", declined.rule or "", matched=True, because=summarize_decision(declined)
+    )
     return evolve(decision, considered=(considered, *decision.considered))
