@@ -69,7 +69,7 @@ def test_a_bulk_that_a_queue_has_no_room_for_is_refused_whole(store: Store) -> N
     store.put_entry(Queue("q", max_queued=3))
     desk = Desk(store)
     desk.jobs("ann", "a", "b")
-    with pytest.raises(QueueFull, match="queue q lets 3 jobs wait: 2 do, and this is 2 more"):
+    with pytest.raises(QueueFull, match="queue q lets at most 3 jobs wait: 2 wait, and this adds 2"):
         desk.jobs("bob", "c", "d", key="again")
     assert desk.there() == ["a", "b"]
     desk.jobs("bob", "c", key="again")  # the key was not taken by what was refused
@@ -95,10 +95,10 @@ def test_what_runs_or_has_ended_makes_room(store: Store) -> None:
 def test_an_array_is_as_many_jobs_as_it_has_tasks_and_one_submission(store: Store) -> None:
     store.put_entry(Queue("q", max_queued=10, submissions_per_minute=2))
     desk = Desk(store)
-    with pytest.raises(QueueFull, match="and this is 11 more"):
+    with pytest.raises(QueueFull, match="and this adds 11"):
         desk.array("ann", "large", 11)
     desk.array("ann", "first", 7)
-    with pytest.raises(QueueFull, match="7 do, and this is 4 more"):
+    with pytest.raises(QueueFull, match="7 wait, and this adds 4"):
         desk.array("ann", "second", 4)
     desk.array("ann", "second", 3)
     with pytest.raises(QueueFull) as caught:
@@ -137,10 +137,10 @@ def test_one_user_who_is_at_the_limit_keeps_no_other_out(store: Store) -> None:
     store.put_entry(Queue("q", max_queued=5, per_user=UserLimits(max_queued=2, submissions_per_minute=3)))
     desk = Desk(store)
     desk.jobs("ann", "a1", "a2")
-    with pytest.raises(QueueFull, match="lets 2 jobs of ann wait"):
+    with pytest.raises(QueueFull, match="lets at most 2 jobs of ann wait"):
         desk.jobs("ann", "a3")
     desk.jobs("bob", "b1", "b2")
-    with pytest.raises(QueueFull, match="lets 5 jobs wait: 4 do"):
+    with pytest.raises(QueueFull, match="lets at most 5 jobs wait: 4 wait"):
         desk.jobs("eve", "e1", "e2")
 
 

@@ -107,4 +107,6 @@ def test_what_a_machine_evicts_is_told_with_what_it_lacked(opened: Callable[...,
     assert kinds == [*FIRST[:-1], "failed", *([*AGAIN, "succeeded"] if named else [])]
     [failed] = [one for _, kind, _, one in events if kind == "failed"]
     assert (failed["cause"], failed.get("retryable", False)) == ("Evicted", named)
-    assert re.search(r"node \S+ was low on memory: \S+Gi of \S+Gi available, and \S+Gi is the least", failed["reason"])
+    assert re.search(
+        r"node \S+ was low on memory: \S+Gi of \S+Gi available, and the minimum is \S+Gi", failed["reason"]
+    )

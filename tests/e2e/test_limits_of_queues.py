@@ -52,7 +52,7 @@ def test_one_users_jobs_wait_at_the_limit_while_anothers_run(served: Shell, pers
     first, second, other = _submit(ann, "a1"), _submit(ann, "a2"), _submit(bob, "b1")
     assert served.run("wait", other, "--for", "Running", "--timeout", "20s").code == 0
     assert served.run("wait", first, "--for", "Running", "--timeout", "20s").code == 0
-    reason = "lab:ann is at the limit of 1 running jobs of each user in queue shared"
+    reason = "lab:ann is at the per-user limit of 1 running jobs of queue shared"
     assert reason in ann.run("why", second).out
     _submit(bob, "sweep", array={"indices": "0-3"})
     assert served.run("cancel", first).code == 0
@@ -78,12 +78,12 @@ def test_more_than_may_wait_or_a_minute_has_is_refused_on_the_command_line(
         json.dumps({"name": "large", "queue": "full", "command": ["true"], "array": {"indices": "0-3"}})
     )
     refused = eve.run("submit", "-f", "sweep.yaml")
-    assert (refused.code, "queue full lets 3 jobs wait: 0 do, and this is 4 more" in refused.err) == (4, True)
+    assert (refused.code, "queue full lets at most 3 jobs wait: 0 wait, and this adds 4" in refused.err) == (4, True)
     for name in ("a1", "a2"):
         _submit(eve, name, queue="full")
     (eve.folder / "a3.yaml").write_text(json.dumps({"name": "a3", "queue": "full", "command": ["true"]}))
     refused = eve.run("submit", "-f", "a3.yaml")
-    words = "queue full takes 2 submissions of lab:eve a minute: 2 were accepted in the last one, and this is 1 more"
+    words = "queue full accepts 2 submissions of lab:eve a minute: 2 were accepted in the last minute, and this adds 1"
     assert (refused.code, words in refused.err) == (4, True), refused.err
     assert served.run("update", "queue", "full", "--submissions-per-minute", "none").code == 0
     spec = json.loads(served.run("get", "queue", "full", "-o", "json").out)["spec"]
@@ -108,4 +108,4 @@ def test_armadas_client_is_told_that_a_queue_is_full_as_upstream_does(door: Door
     assert found[0] == 1
     code, sentence = found[1]
     assert code == "RESOURCE_EXHAUSTED"
-    assert "queue ml lets 1 jobs wait: 1 do, and this is 2 more" in sentence
+    assert "queue ml lets at most 1 jobs wait: 1 wait, and this adds 2" in sentence

@@ -16,7 +16,7 @@ from holdfast.domain.devices import ANY
 from holdfast.domain.lifecycle import RunStatus
 from holdfast.domain.placement import fit as placement_fit
 from holdfast.domain.placement import scheduling
-from holdfast.domain.placement.assignment import DeviceLedger, all_free, choose
+from holdfast.domain.placement.assignment import DeviceLedger, all_free, choose_devices
 from holdfast.domain.placement.fit import fit
 from holdfast.domain.record import evolve
 from tests.property.breaks import Break, assert_noticed
@@ -56,7 +56,7 @@ def an_executor_is_not_told_of_devices(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_kind_will_do(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(scheduling, "choose", lambda devices, free, request, _: choose(devices, free, request, ANY))
+    patch.setattr(scheduling, "choose", lambda devices, free, request, _: choose_devices(devices, free, request, ANY))
 
 
 def a_device_in_trouble_is_given_away(patch: pytest.MonkeyPatch) -> None:

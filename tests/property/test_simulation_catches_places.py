@@ -23,7 +23,7 @@ def policies_are_asked_about_a_shortage(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_shortage_is_charged_to_a_rule(patch: pytest.MonkeyPatch) -> None:
-    uncounted = shortage.uncounted
+    uncounted = shortage.shortage_decision
     patch.setattr(judge, "uncounted", lambda *known: evolve(uncounted(*known), counter="mine"))
 
 

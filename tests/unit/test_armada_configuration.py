@@ -28,7 +28,7 @@ from tools.memory_store import MemoryStore
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from holdfast.domain.configured import Configured
+    from holdfast.domain.file_settings import FileSettings
 
 DOCUMENT = """
 scheduling:
@@ -59,7 +59,7 @@ POD = read_items("ml", "s", [{"namespace": "n", "podSpec": {"containers": [CONTA
 LOST = RunOutcome(conditions=frozenset({FailureCondition.EXECUTOR_LOST.value}), ended_by=EndedBy.LOST)
 
 
-def read(text: str) -> Configured:
+def read(text: str) -> FileSettings:
     return read_configuration(text, "armada.yaml")
 
 

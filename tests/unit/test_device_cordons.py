@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
-from holdfast.domain.device_faults import shown_by
+from holdfast.domain.device_faults import faulty_devices
 from holdfast.domain.devices import Device
 from holdfast.domain.events.operators import DeviceCordoned, DeviceUncordoned
 from holdfast.domain.failure import ContainerResult, LogMatch, RunOutcome
@@ -52,14 +52,14 @@ STAYS = SimulatedRun(duration_s=None)
 )
 def test_the_device_that_a_line_names_is_faulty_or_each_that_the_run_held(line: str, faulty: str) -> None:
     for outcome in (RunOutcome(error_line=line), RunOutcome(log_matches=(LogMatch("x", line),))):
-        found, told = shown_by(outcome, BOTH)
+        found, told = faulty_devices(outcome, BOTH)
         assert "".join({"GPU-5d1c": "a", "GPU-77aa": "b"}[one.id] for one in found) == faulty
         assert told == (line if faulty else "")
 
 
 def test_the_only_device_of_a_run_is_the_faulty_one_whatever_number_the_line_has() -> None:
     outcome = RunOutcome(error_line="CUDA error: uncorrectable ECC error encountered on device 3")
-    assert shown_by(outcome, BOTH[1:])[0] == BOTH[1:]
+    assert faulty_devices(outcome, BOTH[1:])[0] == BOTH[1:]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain.devices import ANY, Device, GpuSelector, is_of_type
 from holdfast.domain.job import Ceiling, JobState, Queue, Resources, Run
-from holdfast.domain.placement.assignment import DeviceLedger, all_free, choose, runs_with_devices
+from holdfast.domain.placement.assignment import DeviceLedger, all_free, choose_devices, runs_with_devices
 from holdfast.domain.placement.fit import Place, Shape, ever_fits, fit, why_not
 from holdfast.domain.policy.model import Action, MemoryGrowth, Mutation, RetrySettings, Rule
 from holdfast.domain.record import evolve
@@ -52,14 +52,14 @@ def test_a_type_is_a_pattern_of_the_model_with_or_without_its_maker(pattern: str
 def test_the_smallest_devices_that_will_do_are_given(
     request_: Resources, wanted: GpuSelector, chosen: tuple[str, ...] | None
 ) -> None:
-    assert choose(MIXED, all_free(MIXED), request_, wanted) == chosen
+    assert choose_devices(MIXED, all_free(MIXED), request_, wanted) == chosen
 
 
 def test_shares_go_where_there_are_some_already_and_others_stay_whole() -> None:
     free = {**all_free(MIXED), "GPU-t2": 500}
-    assert choose(MIXED, free, asks(share_m=500), ANY) == ("GPU-t2",)
-    assert choose(MIXED, free, asks(share_m=501), ANY) == ("GPU-t1",)
-    assert choose(MIXED, free, asks(2), ANY) == ("GPU-t1", "GPU-a")
+    assert choose_devices(MIXED, free, asks(share_m=500), ANY) == ("GPU-t2",)
+    assert choose_devices(MIXED, free, asks(share_m=501), ANY) == ("GPU-t1",)
+    assert choose_devices(MIXED, free, asks(2), ANY) == ("GPU-t1", "GPU-a")
 
 
 @given(
@@ -70,7 +70,7 @@ def test_no_device_is_given_beyond_its_whole_and_none_comes_back_twice(requests:
     ledger.set_place(key, MIXED)
     runs = []
     for number, request in enumerate(requests):
-        chosen = choose(MIXED, ledger.free[key], request, ANY)
+        chosen = choose_devices(MIXED, ledger.free[key], request, ANY)
         if chosen is not None:
             run = Run(f"r{number}", "j", 1, 0, executor="local", node="n0", request=request, devices=chosen)
             ledger.charge(run)

@@ -81,7 +81,7 @@ def test_what_uses_more_than_it_requested_is_evicted_fails_as_that_and_runs_agai
     assert ended.failure is not None
     assert (ended.failure.cause, ended.failure.ended_by) == (Cause.AGENT_TRANSIENT, EndedBy.EVICTION)
     assert ended.failure.conditions == frozenset({"Evicted"})
-    told = "node n0 was low on memory: 400Mi of 16Gi available, and 800Mi is the least; it used 900Mi"
+    told = "node n0 was low on memory: 400Mi of 16Gi available, and the minimum is 800Mi; it used 900Mi"
     assert ended.failure.message == f"{told} and had requested 100Mi"
     machine.pass_s(OVER_AFTER_S + 5)
     assert (lab.job(big).state, lab.job(small).state) == (JobState.SUCCEEDED, JobState.RUNNING)
@@ -114,8 +114,8 @@ def test_a_node_under_pressure_gets_no_new_work_and_says_so_and_it_goes_on_when_
     machine.pass_s(1)
     waiting = lab.submit(job_named("waits"), exits(0))
     machine.pass_s(60)
-    told = "node n0 has been short of memory since 1970-01-12T13:46:40Z: 400Mi of 16Gi available, and 800Mi is"
-    assert (lab.job(waiting).state, lab.job(waiting).reason) == (JobState.QUEUED, f"{told} the least")
+    told = "node n0 has been short of memory since 1970-01-12T13:46:40Z: 400Mi of 16Gi available, and the minimum"
+    assert (lab.job(waiting).state, lab.job(waiting).reason) == (JobState.QUEUED, f"{told} is 800Mi")
     machine.pass_s(OVER_AFTER_S - 5, pressed=False)
     assert lab.job(waiting).state is JobState.QUEUED
     machine.pass_s(10, pressed=False)

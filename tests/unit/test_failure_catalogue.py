@@ -13,7 +13,7 @@ from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.classify import CompiledCategories, classify
-from holdfast.domain.evidence import LogPatterns, asked_for, with_evidence
+from holdfast.domain.evidence import LogPatterns, log_patterns_of, with_evidence
 from holdfast.domain.failure import ContainerResult, EndedBy, RunOutcome
 from holdfast.domain.failure_catalogue import BUILT_IN, LAST, beside
 from holdfast.domain.job import JobState
@@ -34,7 +34,7 @@ BY = Caller(Principal("me", roles=(Role.ADMIN,)), 0.0)
 LINES = json.loads((Path(__file__).parent.parent / "data" / "failure_lines.json").read_text())
 ENTRIES = {f"{category.name}/{rule.subcategory}" for category in BUILT_IN for rule in category.rules}
 BY_CONDITION = {"memory/limit", "stall/no-output", "stall/no-progress", "stall/idle-device"}
-PATTERNS = LogPatterns(asked_for((), BUILT_IN))
+PATTERNS = LogPatterns(log_patterns_of((), BUILT_IN))
 EARLIER = "Retrying: ConnectionResetError: [Errno 104] Connection reset by peer\nepoch 3\n"
 """What was overcome."""
 
@@ -42,7 +42,7 @@ EARLIER = "Retrying: ConnectionResetError: [Errno 104] Connection reset by peer\
 def judged(text: str, *own: FailureCategory, **facts: object) -> Failure:
     outcome = RunOutcome((ContainerResult(1, reason="Error"),), log=text, **facts)  # type: ignore[arg-type]
     built_in = beside(own)
-    patterns = LogPatterns(asked_for((), [*own, *built_in]))
+    patterns = LogPatterns(log_patterns_of((), [*own, *built_in]))
     return classify(with_evidence(outcome, patterns), categories=CompiledCategories.compile(own, built_in=built_in))
 
 

@@ -14,11 +14,11 @@ from holdfast.domain.placement.pressure import (
     PAUSE,
     Candidate,
     Lack,
-    Last,
+    LastEviction,
     Level,
     Pressure,
     Threshold,
-    choose,
+    choose_victim,
     judge,
 )
 from holdfast.domain.shortage import Shortage
@@ -69,27 +69,27 @@ def using(*lacks: Lack, look: int = 9, **used: int) -> Pressure:
     ],
 )
 def test_the_run_that_is_evicted(runs: list[Candidate], used: Mapping[str, int], victim: str | None) -> None:
-    chosen = choose(using(**used), runs)
+    chosen = choose_victim(using(**used), runs)
     assert (chosen.victim.uid if chosen else None) == victim
 
 
 def test_the_reason_says_what_was_lacking_how_much_was_left_and_what_the_run_used() -> None:
-    chosen = choose(using(a=900), [candidate("a", 100)])
+    chosen = choose_victim(using(a=900), [candidate("a", 100)])
     assert chosen is not None
-    told = "node n1 was low on memory: 400Mi of 16Gi available, and 800Mi is the least; it used 900Mi and had "
+    told = "node n1 was low on memory: 400Mi of 16Gi available, and the minimum is 800Mi; it used 900Mi and had "
     assert chosen.reason == told + "requested 100Mi"
     files = Lack(INODES, 3, 1000, 50, where="/scratch")
     pressure = Pressure(9, (files,), {"a": {INODES: 77}})
-    chosen = choose(pressure, [candidate("a")])
+    chosen = choose_victim(pressure, [candidate("a")])
     assert chosen is not None
-    told = "node n1 was low on inodes: 3 of 1000 available in /scratch, and 50 is the least; it used 77 and had "
+    told = "node n1 was low on inodes: 3 of 1000 available in /scratch, and the minimum is 50; it used 77 and had "
     assert chosen.reason == told + "requested nothing"
 
 
 def test_a_soft_threshold_evicts_nothing_before_its_time_and_gives_what_it_evicts_its_grace() -> None:
     soft = Lack(MEMORY, 400 * MI, 16_384 * MI, 800 * MI, hard=False, due=False)
-    assert choose(using(soft, a=900), [candidate("a")]) is None
-    chosen = choose(using(Lack(MEMORY, 400 * MI, 16_384 * MI, 800 * MI, hard=False), a=900), [candidate("a")])
+    assert choose_victim(using(soft, a=900), [candidate("a")]) is None
+    chosen = choose_victim(using(Lack(MEMORY, 400 * MI, 16_384 * MI, 800 * MI, hard=False), a=900), [candidate("a")])
     assert chosen is not None
     assert not chosen.hard
 
@@ -97,7 +97,7 @@ def test_a_soft_threshold_evicts_nothing_before_its_time_and_gives_what_it_evict
 def test_where_nobody_uses_what_is_lacking_most_the_next_lack_is_looked_at() -> None:
     disk = Lack(DISK, 1, 100, 50)
     pressure = Pressure(9, (LACKS, disk), {"a": {DISK: 40}})
-    chosen = choose(pressure, [candidate("a")])
+    chosen = choose_victim(pressure, [candidate("a")])
     assert chosen is not None
     assert "low on disk" in chosen.reason
 
@@ -153,16 +153,16 @@ def test_what_was_lacking_lacks_until_the_reclaim_is_there_too() -> None:
 
 
 def test_one_is_evicted_at_a_time_and_the_next_only_after_it_is_gone_and_ever_later() -> None:
-    last = Last(look=3)
+    last = LastEviction(look=3)
     assert not last.allows(using(look=3 + LOOKS_AFTER - 1), 100.0)
     assert last.allows(using(look=3 + LOOKS_AFTER), 100.0)
-    last = last.chosen(using(look=5), 100.0).seen(using(look=6), 101.0, going=True)
+    last = last.after_eviction(using(look=5), 100.0).after_measurement(using(look=6), 101.0, going=True)
     assert not last.allows(using(look=99), 999.0)
-    last = last.seen(using(look=100), 200.0, going=False)
+    last = last.after_measurement(using(look=100), 200.0, going=False)
     assert not last.allows(using(look=100 + LOOKS_AFTER), 200.0 + PAUSE.initial_s - 0.1)
     assert not last.allows(using(look=100), 200.0 + PAUSE.initial_s)
     assert last.allows(using(look=100 + LOOKS_AFTER), 200.0 + PAUSE.initial_s)
-    again = last.chosen(using(look=103), 206.0).seen(using(look=104), 210.0, going=False)
+    again = last.after_eviction(using(look=103), 206.0).after_measurement(using(look=104), 210.0, going=False)
     assert not again.allows(using(look=200), 210.0 + 2 * PAUSE.initial_s - 0.1)
     assert again.allows(using(look=200), 210.0 + 2 * PAUSE.initial_s)
 
@@ -205,7 +205,7 @@ def test_no_other_run_is_over_its_request_with_a_lower_priority_or_uses_more_wit
 ) -> None:
     runs = [candidate(f"r{n}", asked, priority, at) for n, (_, asked, priority, at) in enumerate(rows)]
     used = {run.uid: row[0] for run, row in zip(runs, rows, strict=True)}
-    chosen = choose(using(**used), runs)
+    chosen = choose_victim(using(**used), runs)
     worth = [run for run in runs if used[run.uid] >= 4]  # a hundredth of the 400 Mi that are missing
     if chosen is None:
         assert not worth
@@ -218,21 +218,21 @@ def test_no_other_run_is_over_its_request_with_a_lower_priority_or_uses_more_wit
             assert over[other.uid] <= 0
         if (over[mine.uid] > 0) == (over[other.uid] > 0):
             assert (mine.priority, -over[mine.uid]) <= (other.priority, -over[other.uid])
-    assert choose(using(**used), list(reversed(runs))) == chosen
+    assert choose_victim(using(**used), list(reversed(runs))) == chosen
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(0.1, 30)), max_size=60))
 def test_never_is_a_second_one_chosen_while_the_first_is_there_or_for_a_look_from_before_its_end(
     steps: list[tuple[bool, float]],
 ) -> None:
-    now, last, going, ended_look = 0.0, Last(), False, 0
+    now, last, going, ended_look = 0.0, LastEviction(), False, 0
     for look, (ends, passed) in enumerate(steps, 1):
         now += passed
         if going and ends:
             going, ended_look = False, look
         pressure = using(look=look)
-        last = last.seen(pressure, now, going=going)
+        last = last.after_measurement(pressure, now, going=going)
         if last.allows(pressure, now):
             assert not going
             assert look >= ended_look + LOOKS_AFTER
-            last, going = last.chosen(pressure, now), True
+            last, going = last.after_eviction(pressure, now), True

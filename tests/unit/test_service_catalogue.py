@@ -9,8 +9,8 @@ from holdfast.domain.access import Principal, Role
 from holdfast.domain.access.grants import AS_BEFORE
 from holdfast.domain.audit import Caller
 from holdfast.domain.category import CategoryRule, FailureCategory
-from holdfast.domain.configured import Configured, Retries
 from holdfast.domain.containers import Capability, EngineInfo
+from holdfast.domain.file_settings import FileRetries, FileSettings
 from holdfast.domain.job import Ceiling, Node, Queue, Resources
 from holdfast.domain.policy.model import Action, Backoff, RetryPolicy, RetrySettings, Rule
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidSetting, NotFound
@@ -137,7 +137,7 @@ def test_a_category_that_does_not_exist_is_warned_of_with_its_place_and_the_righ
 
 
 def test_with_a_default_category_of_a_file_the_built_in_ones_do_not_exist(store: MemoryStore) -> None:
-    store.put_configured(Configured("armada.yaml", default_category="other", default_subcategory="rest"))
+    store.put_configured(FileSettings("armada.yaml", default_category="other", default_subcategory="rest"))
     rules = [
         Rule(Action.RETRY, "a", categories=frozenset({"other"}), subcategories=frozenset({"rest"})),
         Rule(Action.RETRY, "b", categories=frozenset({"gpu"})),
@@ -148,8 +148,8 @@ def test_with_a_default_category_of_a_file_the_built_in_ones_do_not_exist(store:
 
 def test_a_default_policy_that_a_file_names_and_nobody_wrote_is_warned_of(store: MemoryStore) -> None:
     settings = SettingsOperations(store)
-    retries = Retries(enabled=True, global_max_retries=20, default_backoff=Backoff(), default_policy="stubborn")
-    store.put_configured(Configured("armada.yaml", retries))
+    retries = FileRetries(enabled=True, global_max_retries=20, default_backoff=Backoff(), default_policy="stubborn")
+    store.put_configured(FileSettings("armada.yaml", retries))
     [warning] = settings.warnings(BY, AS_BEFORE, lambda _: True)
     assert (warning.path, warning.message) == ("defaultPolicyName", "retry policy 'stubborn' does not exist")
     Policies(store).put(BY, RetryPolicy("stubborn"))

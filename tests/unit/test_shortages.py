@@ -12,7 +12,7 @@ from holdfast.domain.job import JobState, Resources
 from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.model import Action, AntiAffinity, RetryPolicy, RetrySettings
 from holdfast.domain.record import evolve
-from holdfast.domain.shortage import AGAIN_AT_ONCE, OF_REASON, OVER_AFTER_S, PATIENCE, Shortage, met
+from holdfast.domain.shortage import AGAIN_AT_ONCE, OF_REASON, OVER_AFTER_S, PATIENCE, Shortage, shortage_of
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
@@ -63,10 +63,10 @@ def disk(lab: Lab) -> Disk:
 
 @pytest.mark.parametrize(("reason", "of"), OF_REASON.items())
 def test_each_of_the_words_of_launching_names_what_is_short(reason: str, of: Shortage) -> None:
-    assert met(refusal(reason)) is of
-    assert met(evolve(refusal(reason), started=True)) is None
-    assert met(evolve(refusal(reason), conditions=frozenset())) is None
-    assert met(refusal("CommandNotFound")) is None
+    assert shortage_of(refusal(reason)) is of
+    assert shortage_of(evolve(refusal(reason), started=True)) is None
+    assert shortage_of(evolve(refusal(reason), conditions=frozenset())) is None
+    assert shortage_of(refusal("CommandNotFound")) is None
 
 
 def test_whatever_waits_while_a_node_is_short_runs_once_that_is_over_and_nobody_pays(lab: Lab, disk: Disk) -> None:

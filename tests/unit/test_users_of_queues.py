@@ -77,7 +77,7 @@ def test_each_user_has_as_much_of_a_queue_as_its_limit_says_and_why_tells_which(
     lab.step(3)
     assert running(lab) == Counter({user: most for user in jobs if most})
     for user, ids in jobs.items():
-        assert lab.job(ids[most]).reason == f"{user} is at the {reason} of each user in queue lab"
+        assert lab.job(ids[most]).reason == f"{user} is at the per-user {reason} of queue lab"
 
 
 def test_the_queues_own_limit_counts_beside_those_of_its_users(lab: Lab) -> None:
@@ -163,7 +163,7 @@ def test_work_of_nobody_known_shares_one_limit(lab: Lab) -> None:
     ids = [submit(lab, "", f"old{at}") for at in range(3)]
     lab.step(3)
     assert running(lab) == Counter({"": 2})
-    assert lab.job(ids[2]).reason == "nobody is at the limit of 2 running jobs of each user in queue lab"
+    assert lab.job(ids[2]).reason == "nobody is at the per-user limit of 2 running jobs of queue lab"
 
 
 def test_no_user_is_summed_up_where_no_queue_limits_them(lab: Lab) -> None:

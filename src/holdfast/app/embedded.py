@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from holdfast.app.settings import Settings
     from holdfast.app.telemetry import Telemetry
     from holdfast.domain.audit import Caller
-    from holdfast.domain.configured import Configured
+    from holdfast.domain.file_settings import FileSettings
     from holdfast.ports.engine import Engine, NodeInfo
     from holdfast.ports.store import ControllerStore
 
@@ -155,7 +155,7 @@ class Embedded:
             self.configuring.again()
             self.reserve.wake()
 
-    def reload(self, caller: Caller) -> tuple[Configured, bool] | None:
+    def reload(self, caller: Caller) -> tuple[FileSettings, bool] | None:
         """Read the configuration file now; ``None`` if there is none. See ``Configuring.reload``."""
         return None if self.configuring is None else self.configuring.reload(caller)
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from holdfast.app.entrance.network import Certificates
     from holdfast.app.settings import Settings
     from holdfast.domain.audit import Caller
-    from holdfast.domain.configured import Configured
+    from holdfast.domain.file_settings import FileSettings
     from holdfast.ports.engine import NodeInfo
 
 _log = logging.getLogger(__name__)
@@ -276,7 +276,7 @@ class Readiness:
         if self._embedded is not None:
             self._embedded.wake()
 
-    def reload(self, caller: Caller) -> tuple[Configured, bool] | None:
+    def reload(self, caller: Caller) -> tuple[FileSettings, bool] | None:
         """Read the configuration file now; ``None`` if there is none. See ``Configuring.reload``."""
         return None if self._embedded is None else self._embedded.reload(caller)
 

@@ -18,7 +18,7 @@ from holdfast.compiled.records import decoder_of, non_defaults
 from holdfast.domain.access.grants import Access
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.classify import CompiledCategories
-from holdfast.domain.configured import Configured  # noqa: TC001 - the codec of what is stored looks it up
+from holdfast.domain.file_settings import FileSettings  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import RetryPolicy, RetrySettings
 from holdfast.domain.record import Struct, evolve, field
@@ -54,7 +54,7 @@ class OperatorSettings(Struct, frozen=True):
     settings: RetrySettings = field(default_factory=RetrySettings)
     default_policy: str | None = None
     access: Access = Access()
-    configured: Configured | None = None
+    configured: FileSettings | None = None
     """What a file says over these."""
 
 

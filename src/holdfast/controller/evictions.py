@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from holdfast.controller.kind import Taking
 from holdfast.domain.lifecycle import RUN_TERMINAL, Interruption, RunStatus
 from holdfast.domain.lifecycle.statuses import EVICTIONS
-from holdfast.domain.placement.pressure import DISK_REQUEST, Candidate, Last, choose
+from holdfast.domain.placement.pressure import DISK_REQUEST, Candidate, LastEviction, choose_victim
 from holdfast.domain.shortage import Shortage
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Evictions:
         self._shortages = shortages
         self._steady = steady
         self.pressed: dict[str, Pressure] = {}
-        self._last: dict[str, Last] = {}
+        self._last: dict[str, LastEviction] = {}
 
     def take(self, request: ExchangeRequest, now: float) -> None:
         """Take in what a machine runs out of, and evict a run if one is due."""
@@ -65,8 +65,8 @@ class Evictions:
     def _evict(self, executor: str, pressure: Pressure, now: float) -> None:
         steady, runs_there = self._steady(), list(self._runs(executor))
         going = [(active, run) for active, run in runs_there if run.interrupted in EVICTIONS]
-        last = self._last.get(executor, Last(look=pressure.look))
-        last = self._last[executor] = last.seen(pressure, steady, going=bool(going))
+        last = self._last.get(executor, LastEviction(look=pressure.look))
+        last = self._last[executor] = last.after_measurement(pressure, steady, going=bool(going))
         hard = any(lack.hard for lack in pressure.lacks)
         for active, run in going:
             if hard and run.interrupted is Interruption.EVICT:  # its own grace is too long now
@@ -75,11 +75,11 @@ class Evictions:
         if not last.allows(pressure, steady):
             return
         running = {run.uid: (active, run) for active, run in runs_there if run.status is RunStatus.RUNNING}
-        chosen = choose(pressure, [_candidate(active, run) for active, run in running.values()])
+        chosen = choose_victim(pressure, [_candidate(active, run) for active, run in running.values()])
         if chosen is not None:
             active, run = running[chosen.victim.uid]
             _log.warning("evicting run %s of job %s: %s", run.uid, active.job.name, chosen.reason)
-            self._last[executor] = last.chosen(pressure, steady)
+            self._last[executor] = last.after_eviction(pressure, steady)
             self._stop(active, _taking(chosen), now)
 
     def _runs(self, executor: str) -> Iterator[tuple[Active, Run]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.access.grants import Sight
 from holdfast.domain.job import job_of
-from holdfast.domain.placement.cordon import and_closed
+from holdfast.domain.placement.cordon import with_closed_nodes
 from holdfast.domain.placement.fit import Usage
 from holdfast.domain.placement.scheduling import Round, RoundLimits
 from holdfast.domain.rights import ANOTHERS
@@ -95,7 +95,7 @@ class Placer:
             waiting, reason = blocked.waiting.job_id, blocked.reason
             job_id = state.owner.get(waiting, waiting)
             if closed and pause is None:
-                reason = and_closed(reason, closed, any_left=any(place.short is None for place in opened))
+                reason = with_closed_nodes(reason, closed, any_left=any(place.short is None for place in opened))
             if state.note_reason(job_id, reason, now):
                 kind = state.jobs[job_id].kind
                 note = partial(state.kinds[kind].blocked, waiting, now)

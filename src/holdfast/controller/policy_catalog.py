@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from holdfast.controller.bounded_cache import BoundedCache
 from holdfast.domain import failure_catalogue
 from holdfast.domain.classify import CompiledCategories
-from holdfast.domain.configured import Configured
-from holdfast.domain.evidence import LogPatterns, asked_for
+from holdfast.domain.evidence import LogPatterns, log_patterns_of
+from holdfast.domain.file_settings import FileSettings
 from holdfast.domain.lifecycle import PROMOTE_TO_RUNNING
 from holdfast.domain.lifecycle.engine import resolve_options
 from holdfast.domain.policy.builtin import unknown_end
@@ -54,7 +54,7 @@ class PolicyCatalog:
         self._starts.clear()
         queues = self.catalogue.queues.values()
         self.queue_notify = {queue.name: queue.notify for queue in queues if queue.notify}
-        configured = self.catalogue.configured or Configured("")
+        configured = self.catalogue.configured or FileSettings("")
         own = (*configured.categories, *self.catalogue.categories)
         built_in = () if configured.default_category else failure_catalogue.beside(own)
         self.categories = CompiledCategories.compile(
@@ -64,7 +64,7 @@ class PolicyCatalog:
             default_subcategory=configured.default_subcategory,
             last=[failure_catalogue.INTERNAL],
         )
-        self._stored_patterns = LogPatterns(asked_for(self.catalogue.policies.values(), [*own, *built_in]))
+        self._stored_patterns = LogPatterns(log_patterns_of(self.catalogue.policies.values(), [*own, *built_in]))
         for entry, why in self.catalogue.unreadable.items():
             _log.error("%s of the catalogue cannot be read: %s", entry, why)
 
@@ -98,7 +98,7 @@ class PolicyCatalog:
         if not own:
             return stored
         patterns = self._log_patterns.get(own)
-        return patterns or self._log_patterns.keep(own, LogPatterns(asked_for(own), beside=stored))
+        return patterns or self._log_patterns.keep(own, LogPatterns(log_patterns_of(own), beside=stored))
 
     def named(self, names: tuple[str, ...]) -> PolicySet:
         """Return named policies alone, in order, without the queue's and the built-in ones."""

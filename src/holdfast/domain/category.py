@@ -28,7 +28,7 @@ class CategoryRule(Struct, frozen=True):
     subcategory: str = ""
     hint: str = ""
     suggests: Action | None = None
-    """What to do about it; only shown, unless a policy says so."""
+    """The suggested action; it is only shown, and decides nothing."""
 
 
 class FailureCategory(Struct, frozen=True):
@@ -37,8 +37,8 @@ class FailureCategory(Struct, frozen=True):
     name: str
     rules: tuple[CategoryRule, ...]
     precedence: int = 0
-    """Lower is looked at first; ties by name."""
+    """Lower values are tried first; ties are broken by name."""
     hint: str = ""
     """Advice for the user, unless the rule has its own."""
     pod_action: str = "Retain"
-    """Armada's ``Retain`` or ``Delete``; kept for its users, unique run names make it needless here."""
+    """Armada's ``Retain`` or ``Delete``; stored for its users, but without effect here, where run names are unique."""

@@ -13,7 +13,7 @@ from holdfast.domain.failure import LOST, Cause, EndedBy, Failure, FailureCondit
 from holdfast.domain.policy.matchers import ConditionMatcher, ContainerSelector, ExitCodeMatcher, MessageMatcher
 from holdfast.domain.policy.patterns import Pattern
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.shortage import met
+from holdfast.domain.shortage import shortage_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -262,7 +262,7 @@ def initiating(outcomes: Sequence[tuple[int, RunOutcome]]) -> int | None:
     blamed = []
     for index, (rank, outcome) in enumerate(outcomes):
         if not outcome.succeeded and outcome.ended_by not in _STOPPED_BY_US:
-            blamed.append((outcome.started or met(outcome) is None, outcome.ended_at, rank, index))
+            blamed.append((outcome.started or shortage_of(outcome) is None, outcome.ended_at, rank, index))
     first = min(blamed, default=None)
     if first is None:
         return None

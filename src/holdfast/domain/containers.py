@@ -1,4 +1,4 @@
-"""What a run is made of beyond one program, and what an engine must be able to do for it."""
+"""The containers, ports and volumes of a run, and the capabilities an engine needs for them."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ class Capability(StrEnum):
     """What an engine can do beyond running one program in a place the controller chose."""
 
     IMAGES = "images"
-    """Runs programs in images; others run the command as it is, on the machine itself."""
+    """Runs programs in images; other engines run the command directly on the machine."""
     VOLUMES = "volumes"
-    """Mounts volumes; elsewhere programs see the machine's own files."""
+    """Mounts volumes; without it, programs see the machine's own files."""
     CONTAINERS = "containers"
     """Runs several containers together, sidecars among them."""
     INIT_CONTAINERS = "init-containers"
-    """Runs containers one after the other before the main ones."""
+    """Runs init containers, one after the other, before the main ones."""
     DEVICES = "devices"
-    """Hands out devices by the names of their resources, beside GPUs."""
+    """Assigns devices other than GPUs, by the names of their resources."""
     PREPARING = "preparing"
-    """Prepares a run (pulls images, makes volumes) apart from starting it, and reports how far that is."""
+    """Prepares a run (pulls images, creates volumes) before starting it, and reports the progress."""
     PLACEMENT = "placement"
-    """Chooses the node itself: it offers one place, and reports where a run landed."""
+    """Chooses nodes itself: it offers one place, and reports on which node a run was placed."""
 
 
 class EngineInfo(Struct, frozen=True):
-    """What is known about an engine before it is given any work."""
+    """What an engine reports about itself before it gets any work."""
 
     name: str = ""
-    """Of its kind: ``process``."""
+    """The name of its kind: ``process``."""
     capabilities: frozenset[Capability] = frozenset()
     offers: frozenset[str] = frozenset()
-    """Names of what else can be had there, of its nodes or of the whole cluster; known to those who admit work."""
+    """Names of further resources of its nodes or of the whole cluster; used when work is admitted."""
 
 
 UNKNOWN = EngineInfo()
 LOCAL = EngineInfo("process")
-"""What runs programs where nothing else is known to: local processes."""
+"""The engine assumed if no other is known: local processes."""
 
 
 class ContainerRole(StrEnum):
@@ -51,7 +51,7 @@ class ContainerRole(StrEnum):
     MAIN = "main"
     """The run is over when all of these are."""
     SIDECAR = "sidecar"
-    """Started before the main ones, restarted whenever it ends, stopped after them; its end decides nothing."""
+    """Started before the main ones, restarted whenever it ends, stopped after them; how it ends does not matter."""
 
 
 class Port(Struct, frozen=True):
@@ -76,4 +76,4 @@ class Volume(Struct, frozen=True):
 
     name: str
     source: Mapping[str, Any] = field(default_factory=dict)
-    """As written, by its kind: ``{"emptyDir": {}}``."""
+    """As in the manifest, keyed by its kind: ``{"emptyDir": {}}``."""

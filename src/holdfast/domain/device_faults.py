@@ -1,8 +1,8 @@
-"""Which device a failed run has shown to be faulty, judged by what it printed.
+"""Finds the devices that a failed run has shown to be faulty, by its output.
 
 One line is enough: each of these is a device fault that a program cannot cause. If the line names the device, by its
-id, its place on the bus or its number among those of the run, only that one is blamed. Otherwise every device the run
-held is, since the bad one would be handed out again.
+id, its address on the bus or its number among those of the run, only that one is faulty. Otherwise every device of the
+run is, because the faulty one would be assigned again.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _BUS = re.compile(r"([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.[0-
 _NUMBER = re.compile(r"(?:cuda:|GPU ?|[Dd]evice[ :=]+)(\d{1,3})(?![\w:.-])")
 
 
-def shown_by(outcome: RunOutcome, held: Sequence[Device]) -> tuple[tuple[Device, ...], str]:
-    """Return which devices a run has shown to be faulty, and by which line.
+def faulty_devices(outcome: RunOutcome, held: Sequence[Device]) -> tuple[tuple[Device, ...], str]:
+    """Return the devices that a run has shown to be faulty, with the line that shows it.
 
     Args:
-        outcome: How it ended, with what was found in its output.
-        held: The devices it had, in the order in which it counts them.
+        outcome: How the run ended, with the evidence from its output.
+        held: Its devices, in the order in which it counts them.
     """
     for line in (*(match.line for match in outcome.log_matches), outcome.error_line):
         if not _FAULT.search(line):
@@ -49,7 +49,7 @@ def _named(line: str, held: Sequence[Device]) -> tuple[Device, ...]:
         return by_id or tuple(held)
     place = _BUS.search(line)
     if place is not None:
-        on_bus = tuple(device for device in held if device.bus and _slot(device.bus) == _slot(place[0]))
+        on_bus = tuple(device for device in held if device.bus and _bus_address(device.bus) == _bus_address(place[0]))
         return on_bus or tuple(held)
     number = _NUMBER.search(line)
     if number is not None and int(number[1]) < len(held):
@@ -57,7 +57,7 @@ def _named(line: str, held: Sequence[Device]) -> tuple[Device, ...]:
     return tuple(held)
 
 
-def _slot(text: str) -> tuple[int, ...]:
-    """Read a place on the bus, of which the domain has four digits or eight; one device has one function."""
+def _bus_address(text: str) -> tuple[int, ...]:
+    """Parse a bus address, whose domain has four or eight digits; the function is ignored."""
     match = _BUS.search(text)
     return () if match is None else tuple(int(part, 16) for part in match.groups())

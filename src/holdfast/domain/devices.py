@@ -1,4 +1,4 @@
-"""GPUs, one by one: what they are, and which of them a run will take."""
+"""GPUs as individual devices, and which of them suit a run."""
 
 from __future__ import annotations
 
@@ -9,70 +9,69 @@ from holdfast.domain.record import Struct
 from holdfast.domain.units import format_memory
 
 WHOLE_M = 1000
-"""All of a device."""
+"""A whole device, in thousandths."""
 MAKERS = ("nvidia", "amd")
-"""Whose devices are told apart; the names of their models begin with theirs."""
+"""Makers whose devices are recognised; their names begin the names of their models."""
 
 
 class DeviceCordon(Struct, frozen=True):
-    """Why a device is cordoned until an operator lifts that."""
+    """Why a device is cordoned until an operator uncordons it."""
 
     reason: str
     at: float
     job: str = ""
-    """The name of the job whose run told of it; empty where a person decided."""
+    """The name of the job whose run showed the fault; empty if a person decided."""
     by: str = ""
-    """Who decided, if a person did."""
+    """The person who decided, if one did."""
 
     def __str__(self) -> str:
-        """Say why, and who says so."""
         return f"{self.reason} (job {self.job})" if self.job else self.reason or f"by {self.by}"
 
 
 class Device(Struct, frozen=True):
-    """One GPU of a node, as its executor sees it."""
+    """One GPU of a node, as its executor reports it."""
 
     id: str
-    """Unique on its node: its UUID where it has one, else ``gpu-<index>``."""
+    """Unique on its node: its UUID if it has one, else ``gpu-<index>``."""
     index: int
-    """Among the devices of the machine, in the order of the bus."""
+    """Its index among the devices of the machine, in the order of the bus."""
     type: str = ""
     """The name of its model: ``NVIDIA A100-SXM4-80GB``."""
     memory: int = 0
-    """Bytes; 0 where it is not known."""
+    """Bytes; 0 if unknown."""
     maker: str = ""
-    """One of ``MAKERS``, or empty where it is not known."""
+    """One of ``MAKERS``, or empty if unknown."""
     health: str = ""
-    """What is wrong with it, if anything; it is given to nobody then."""
+    """What is wrong with it, if anything; it is not assigned then."""
     used_by: str = ""
-    """Which programs that Holdfast did not start use it, if any; it is given to nobody then."""
+    """Foreign programs that use it, if any; it is not assigned then."""
     bus: str = ""
-    """Where it is on the PCI bus, ``00000000:3B:00.0``, if that is known; errors of the driver name it by that."""
+    """Its PCI address, ``00000000:3B:00.0``, if known; errors of the driver name it by this."""
     cordon: DeviceCordon | None = None
     """Set by the controller, not by executors."""
 
     @property
     def trouble(self) -> str:
-        """Why it is given to nobody, if so."""
+        """Why it cannot be assigned; empty if it can."""
         if self.cordon is not None:
             return f"cordoned: {self.cordon}"
         return self.health or (f"used by {self.used_by}" if self.used_by else "")
 
 
 class GpuSelector(Struct, frozen=True):
-    """Which devices are suitable."""
+    """Selects suitable devices."""
 
     type: str = ""
-    """A pattern of the name of the model, with ``*`` and ``?``, whatever its case and with or without the maker."""
+    """A pattern of the model's name, with ``*`` and ``?``, ignoring case, with or without the maker."""
     memory: int = 0
-    """Bytes it must have at least."""
+    """Minimum memory in bytes."""
 
     def admits(self, device: Device) -> bool:
-        """Whether a device is one of those."""
+        """Whether a device is suitable."""
         return device.memory >= self.memory and (not self.type or is_of_type(device, self.type))
 
     def __str__(self) -> str:
-        """Say it the way it follows ``1 gpu``."""
+        """Return the text that follows ``1 gpu``."""
         of = f" of type {self.type}" if self.type else ""
         return f"{of} with {format_memory(self.memory)}" if self.memory else of
 

@@ -1,4 +1,4 @@
-"""Keeps the parts of a failed run's output that judge and explain it, so the output itself need not be stored."""
+"""Keeps the parts of a failed run's output that explain it, so that the output itself need not be stored."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 
 _MOST_LINES = 50
-"""How many of the patterns found are kept with their line."""
+"""How many of the patterns that were found are kept with their line."""
 
 
 class LogPatterns:
-    """Patterns searched for in the output of failed runs, all of them in about the time of one."""
+    """Patterns searched for together in the output of failed runs, in about the time of one."""
 
     __slots__ = ("_beside", "_patterns", "_set", "_texts")
 
     def __init__(self, texts: Iterable[str], beside: LogPatterns | None = None) -> None:
-        """Compile them; ``^`` and ``$`` match at the lines' ends. What is not RE2 is left out: its policy says so.
+        """Compile patterns; ``^`` and ``$`` match at the ends of lines. A pattern that is not RE2 is ignored here.
 
         Args:
             texts: The patterns.
-            beside: Others, compiled already, that are looked for as well.
+            beside: Further patterns, already compiled.
         """
         self._beside = beside
         compiled = {text: _compiled(text) for text in texts}
@@ -41,7 +41,7 @@ class LogPatterns:
         self._set = PatternSet([pattern.text for pattern in self._patterns])
 
     def found_in(self, text: str) -> tuple[LogMatch, ...]:
-        """Return those that occur in a text, each with the line where it occurs first."""
+        """Return the patterns that occur in a text, each with the line of its first occurrence."""
         others = () if self._beside is None else self._beside.found_in(text)
         if not self._patterns or not text:
             return others
@@ -67,25 +67,24 @@ def _compiled(text: str) -> Pattern | None:
 
 
 NO_PATTERNS = LogPatterns(())
-"""Nothing to look for."""
 
 
-def asked_for(policies: Iterable[RetryPolicy], categories: Iterable[FailureCategory] = ()) -> list[str]:
-    """List the patterns that policies and categories look for in what a run printed."""
+def log_patterns_of(policies: Iterable[RetryPolicy], categories: Iterable[FailureCategory] = ()) -> list[str]:
+    """List the patterns that policies and categories search in the output of runs."""
     of_policies = (rule.log for policy in policies for rule in policy.rules)
     of_categories = (rule.log for category in categories for rule in category.rules)
     return [pattern for pattern in (*of_policies, *of_categories) if pattern is not None]
 
 
 def with_evidence(outcome: RunOutcome, patterns: LogPatterns = NO_PATTERNS) -> RunOutcome:
-    """Add to the facts of a run what its output says, and leave the output out.
+    """Add to the facts of a run the evidence from its output, and drop the output.
 
-    The line that tells is of the first message its programs left, else of what they printed. A failed container without
-    a message is given the last lines of its log.
+    The error line comes from the first termination message, else from the output. A failed container without a message
+    gets the last lines of its log as one.
 
     Args:
-        outcome: The facts; those of a run that succeeded are returned as they are.
-        patterns: What is looked for.
+        outcome: The facts; those of a run that succeeded are returned without the output.
+        patterns: The patterns to search for.
     """
     if outcome.succeeded:
         return evolve(outcome, log="") if outcome.log else outcome

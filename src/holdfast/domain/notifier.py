@@ -1,4 +1,4 @@
-"""Who wants to be notified of what, where and how; secrets in it are named, never written."""
+"""Notifiers, and who is notified about what; secrets are referred to by name."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from holdfast.domain.record import Struct
 
 DEFAULT_TIMEOUT_S = 10.0
 SECRET_PREFIX = "HOLDFAST_SECRET_"  # noqa: S105 - how names of variables begin
-"""Of the variables that may hold secrets: a notifier must not read any other of the server's environment."""
+"""Begins the names of variables with secrets: a notifier must not read others from the server's environment."""
 
 
 class Occasion(StrEnum):
     """What users can be notified about."""
 
     END = "end"
-    """It has ended, however."""
+    """It has ended in any way."""
     FAILURE = "failure"
     """It has failed for good."""
     HOLD = "hold"
-    """It waits until somebody releases it."""
+    """It is held until somebody releases it."""
     STALL = "stall"
-    """An attempt was ended because it was silent for too long; told for a job's first."""
+    """The first attempt of a job that was ended because it was silent for too long."""
     RECOVERY = "recovery"
     """It succeeded after at least one failed attempt."""
 
 
 DEFAULT_OCCASIONS = (Occasion.END, Occasion.HOLD)
-"""It does not go on by itself any more."""
+"""It has ended, or does not continue by itself."""
 
 
 class Notify(Struct, frozen=True):
-    """Who is notified, and about what."""
+    """A notifier, and the occasions it is notified about."""
 
     to: str
     """Name of a notifier."""
@@ -42,18 +42,18 @@ class Medium(StrEnum):
     """How a notifier delivers."""
 
     WEBHOOK = "webhook"
-    """POST as https://www.standardwebhooks.com says, signed."""
+    """A signed POST as specified by https://www.standardwebhooks.com."""
     SLACK = "slack"
-    """POST of ``{"text": ...}`` to an incoming webhook: Slack, Mattermost, Rocket.Chat and others."""
+    """A POST of ``{"text": ...}`` to an incoming webhook of Slack, Mattermost, Rocket.Chat or others."""
     EMAIL = "email"
     COMMAND = "command"
-    """A program of the server's machine that its operator allowed."""
+    """A program on the server's machine that its operator has allowed."""
     APPRISE = "apprise"
-    """Whatever the library Apprise knows, by its URL."""
+    """Any service that the library Apprise supports, by its URL."""
 
 
 class MailSecurity(StrEnum):
-    """How a mail server is contacted."""
+    """How the connection to a mail server is secured."""
 
     STARTTLS = "starttls"
     TLS = "tls"
@@ -61,20 +61,19 @@ class MailSecurity(StrEnum):
 
 
 class Secret(Struct, frozen=True):
-    """Where a secret is; one of the two is set."""
+    """Where a secret is kept; exactly one of the two is set."""
 
     env: str = ""
-    """A variable of the server's, whose name begins with ``SECRET_PREFIX``."""
+    """A variable in the server's environment; its name begins with ``SECRET_PREFIX``."""
     file: str = ""
-    """A file's name in the server's folder of secrets."""
+    """The name of a file in the server's folder of secrets."""
 
     def __str__(self) -> str:
-        """Name it, for people."""
         return f"variable {self.env}" if self.env else f"file {self.file}"
 
 
 class Mail(Struct, frozen=True):
-    """How an e-mail is sent."""
+    """How e-mail is sent."""
 
     host: str
     sender: str
@@ -86,17 +85,17 @@ class Mail(Struct, frozen=True):
 
 
 class Notifier(Struct, frozen=True):
-    """One place to which notifications are sent, by its name."""
+    """A named destination of notifications."""
 
     name: str
     medium: Medium
     url: str = ""
-    """Of a webhook; empty where it is a secret."""
+    """The URL of a webhook; empty if it is a secret."""
     secret_url: Secret | None = None
-    """A URL that is a secret as a whole, as Slack's and Apprise's are."""
+    """A URL that is itself a secret, like Slack's and Apprise's."""
     signing: Secret | None = None
-    """What a webhook is signed with: ``whsec_`` and base64."""
+    """The key that webhooks are signed with: ``whsec_`` and base64."""
     command: tuple[str, ...] = ()
     mail: Mail | None = None
     timeout_s: float = DEFAULT_TIMEOUT_S
-    """For one try as a whole."""
+    """For one delivery attempt as a whole."""

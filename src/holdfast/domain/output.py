@@ -1,6 +1,6 @@
-"""What the end of a program's output says about its failure: the telling line, and the patterns found in the output.
+"""Extracts from the end of a program's output the line that says what went wrong.
 
-Programs print what they like, so everything here is linear in the output, and what is kept of it is bounded.
+Programs may print anything, so everything here is linear in the output, and what is kept is bounded.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 LONGEST_LINE = 200
-"""Characters kept of one line."""
+"""How many characters of a line are kept."""
 MESSAGE_BYTES = 2048
-"""What of the output takes the place of a termination message, as Kubernetes' ``FallbackToLogsOnError`` has it."""
+"""How much output replaces a missing termination message, as in Kubernetes' ``FallbackToLogsOnError``."""
 
 # Fixed patterns that never backtrack; they may match at every other character, where RE2 takes ten times as long.
 _STEERING = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9AB]|[=>78cDEHMNOZ])")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]+")
 _WHO = r"^(?:\[?(?:rank|Rank|worker|ray::|\d+: )?\s?[\w.:-]*\]:?\s+|[ \t]*\|[ \t]+)?"
-"""What launchers of several programs put before each line: ``[rank0]: ``."""
+"""The prefix that launchers of several programs put before each line: ``[rank0]: ``."""
 _RAISED = re2.compile(
     r"(?m)" + _WHO + r"((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Expired|Failure|Exhausted)"
     r"(?:\[[\w.]+\])?(?::[ \t].*|:?[ \t]*$))"
 )
-"""The line of an exception, of Python or of much else."""
+"""The line of an exception, in Python and many other languages."""
 _TRACEBACK = re2.compile(
     r"(?m)"
     + _WHO
@@ -48,11 +48,11 @@ _ERROR = re2.compile(
     r"|: (?:command )?not found|No such file or directory|[Pp]ermission denied|[Ff]ailed to ).*)$"
 )
 _ENDINGS = frozenset({"ChildFailedError", "CalledProcessError", "ProcessRaisedException", "SystemExit", "Aborted"})
-"""What only says that something before it failed, whose own words tell more."""
+"""Errors that only report an earlier failure, whose own line says more."""
 
 
 def readable(text: str) -> str:
-    """Return text without colours and control characters; what a progress bar wrote over itself becomes lines."""
+    """Return text without colours and control characters; what a progress bar overwrote becomes separate lines."""
     text = text.encode("utf-8", "replace").decode()
     text = _STEERING.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     return _UNPRINTABLE.sub("", text)
@@ -61,7 +61,7 @@ def readable(text: str) -> str:
 def error_line(text: str) -> str:
     """Return the line of a program's output that says what went wrong, bounded; empty if it printed nothing.
 
-    That is the last exception or fatal error, else the last line that speaks of an error, else the last line of all.
+    This is the last exception or fatal error, else the last line that mentions an error, else the last line.
     """
     shown = readable(text)
     strong = [*_lines(_RAISED, shown), *_lines(_TRACEBACK, shown), *_lines(_FATAL, shown)]
@@ -84,13 +84,13 @@ def _is_ending(line: str) -> bool:
 
 
 def bounded(line: str) -> str:
-    """Return a line, or as much of it as is kept."""
+    """Cut a line to the length that is kept."""
     line = line.strip()
     return line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 3] + "..."
 
 
 def last_lines(lines: Sequence[str]) -> str:
-    """Return the last lines as a termination message, as many as there is room for; at least a part of the last."""
+    """Return as many of the last lines as fit into a termination message, at least a part of the last one."""
     kept: list[str] = []
     room = MESSAGE_BYTES
     for line in reversed(lines):

@@ -1,4 +1,4 @@
-"""Guesses which known word a misspelt one was meant to be."""
+"""Suggests the known word that a misspelt one probably means."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _NEAR = 0.6
-"""Share of characters in common; with less, a guess confuses more than it helps."""
+"""Minimum share of common characters; a guess with less confuses more than it helps."""
 
 
 def closest(value: object, words: Iterable[str]) -> str | None:
-    """Return the known word that was probably meant, ignoring case; ``None`` when none is near."""
+    """Return ``did you mean X?`` for the closest known word, ignoring case; ``None`` if none is close."""
     by_lower = {word.lower(): word for word in words}
     matches = difflib.get_close_matches(str(value).lower(), list(by_lower), n=1, cutoff=_NEAR)
     return f"did you mean {by_lower[matches[0]]}?" if matches else None

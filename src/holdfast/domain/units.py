@@ -55,7 +55,7 @@ def _duration_s(value: object) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """Write a duration the way people read it: ``0s``, ``250ms``, ``1.5s``, ``1h30m``."""
+    """Write a duration for people: ``0s``, ``250ms``, ``1.5s``, ``1h30m``."""
     if seconds < 1:
         return f"{round(seconds * 1000)}ms" if seconds else "0s"
     if seconds < _DURATION_UNIT_S["m"] and seconds != int(seconds):
@@ -74,7 +74,7 @@ def format_instant(at: float) -> str:
 
 
 def parse_memory(value: object) -> int:
-    """Read a memory size in bytes: ``512``, ``"512Mi"``, ``"2Gi"``, ``"1.5G"``, ``"1e9"`` is refused.
+    """Read a memory size in bytes: ``512``, ``"512Mi"``, ``"2Gi"`` or ``"1.5G"``, but not ``"1e9"``.
 
     Raises:
         ValueError: Not a size, or larger than an exbibyte.
@@ -164,7 +164,7 @@ def parse_amount(value: object) -> int:
 
 
 def format_amount(millis: int) -> str:
-    """Write thousandths the way people read them: ``1``, ``0.25``, ``20Gi``."""
+    """Write thousandths for people: ``1``, ``0.25``, ``20Gi``."""
     whole, rest = divmod(millis, 1000)
     if rest:
         return f"{Decimal(millis) / 1000:f}"

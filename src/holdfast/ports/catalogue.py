@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from holdfast.domain.access.tokens import ApiToken
     from holdfast.domain.audit import Caller
     from holdfast.domain.category import FailureCategory
-    from holdfast.domain.configured import Configured
+    from holdfast.domain.file_settings import FileSettings
     from holdfast.domain.job import Queue
     from holdfast.domain.notifier import Notifier
     from holdfast.domain.placement.cordon import Cordon, Pause
@@ -46,7 +46,7 @@ class Catalogue(Struct, frozen=True):
     """Who has which role, and what people see of others' jobs."""
     tokens: Mapping[str, ApiToken] = field(default_factory=dict)
     """By name."""
-    configured: Configured | None = None
+    configured: FileSettings | None = None
     """What a file says, which is in ``settings`` and ``default_policy`` already."""
     own: tuple[RetrySettings, str | None] | None = None
     """What these would be without the file, if there is one."""
@@ -226,5 +226,5 @@ class CatalogueStore(Protocol):
             InvalidRequest: The default policy does not exist.
         """
 
-    def put_configured(self, configured: Configured | None, *, caller: Caller | None = None) -> bool:
+    def put_configured(self, configured: FileSettings | None, *, caller: Caller | None = None) -> bool:
         """Store what a file says over the settings; ``None``: there is no file. Returns whether that is new."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain import failure_catalogue
-from holdfast.domain.configured import Configured
 from holdfast.domain.containers import LOCAL
+from holdfast.domain.file_settings import FileSettings
 from holdfast.domain.record import evolve
 from holdfast.domain.suggestion import closest
 from holdfast.domain.terms.resources import PODS
@@ -72,7 +72,7 @@ def _unknown_to_rule(place: int, field: str, names: Sequence[str], existing: Ite
 
 def _subcategories(catalogue: Catalogue) -> dict[str, set[str]]:
     """List the categories that failures are given, with their subcategories."""
-    configured = catalogue.configured or Configured("")
+    configured = catalogue.configured or FileSettings("")
     own = [*configured.categories, *catalogue.categories]
     built_in = () if configured.default_category else failure_catalogue.beside(own)
     subcategories: dict[str, set[str]] = {}

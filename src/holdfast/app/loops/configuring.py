@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.app.leadership import Leadership
-    from holdfast.domain.configured import Configured
+    from holdfast.domain.file_settings import FileSettings
     from holdfast.ports.store import Store
 
 _LOOK_S = 0.25
@@ -28,7 +28,7 @@ _LARGEST = 16 * 1024 * 1024
 _log = logging.getLogger(__name__)
 
 
-def read_file(path: Path) -> Configured:
+def read_file(path: Path) -> FileSettings:
     """Read a configuration file.
 
     Raises:
@@ -73,7 +73,7 @@ class Configuring:
                 self._look(stamp, Caller(account(), SystemClock().now(), f"file {self._path}", ""))
         return _LOOK_S
 
-    def reload(self, caller: Caller) -> tuple[Configured, bool]:
+    def reload(self, caller: Caller) -> tuple[FileSettings, bool]:
         """Read the file now; returns what it says, and whether that is new.
 
         Raises:
@@ -85,7 +85,7 @@ class Configuring:
         with self._turn:
             return self._look(self._stamp(), caller)
 
-    def _look(self, stamp: tuple[int, tuple[float, int, int]] | None, caller: Caller) -> tuple[Configured, bool]:
+    def _look(self, stamp: tuple[int, tuple[float, int, int]] | None, caller: Caller) -> tuple[FileSettings, bool]:
         try:
             configured = read_file(self._path)
             changed = self._store.put_configured(configured, caller=caller)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.device_faults import shown_by
+from holdfast.domain.device_faults import faulty_devices
 from holdfast.domain.devices import DeviceCordon
 from holdfast.domain.events.operators import DeviceCordoned, DeviceUncordoned
 from holdfast.domain.events.registry import EventRecord
@@ -50,7 +50,7 @@ class Cordons:
         if node is None or run.outcome is None:
             return
         held = [device for device in node.devices if device.id in run.devices]
-        faulty, line = shown_by(run.outcome, held)
+        faulty, line = faulty_devices(run.outcome, held)
         for device in faulty:
             if device.cordon is None:
                 self._put(node, device.id, DeviceCordon(line, now, job.name), now, run.job_id)

@@ -52,7 +52,7 @@ class Shortages:
         ]:
             before = self._short.get(key)
             if begins or before is None or not before.pressed or before.of is not lack.of:
-                self._begin(key, shortage.pressed(before, lack.of, lack.in_words(), now), now, before)
+                self._begin(key, shortage.under_pressure(before, lack.of, lack.in_words(), now), now, before)
 
     def restore(self, stored: Iterable[Node], now: float) -> None:
         """Restore those from before this controller."""
@@ -70,7 +70,7 @@ class Shortages:
 
     def heard(self, run: Run, now: float) -> None:
         """Take in the first news of a run: its program has been started, or could not be."""
-        of = None if run.outcome is None else shortage.met(run.outcome)
+        of = None if run.outcome is None else shortage.shortage_of(run.outcome)
         if of is None and not self._short and not self.refused:
             return  # as it is for nearly every run
         key = self._state.capacity.home(run.executor, run.node)
@@ -81,9 +81,9 @@ class Shortages:
             self.refused.pop((run.job_id, run.rank), None)
         if of is not None and run.outcome is not None and key in self._state.nodes:
             if short is None or not short.pressed:
-                self._begin(key, shortage.refused(short, of, run.outcome.message, now), now, short)
+                self._begin(key, shortage.after_refusal(short, of, run.outcome.message, now), now, short)
         elif short is not None and short.trying:
-            self._put(key, shortage.answered(short, now, well=run.started_at is not None))
+            self._put(key, shortage.after_answer(short, now, well=run.started_at is not None))
 
     def refusals(self, runs: Iterable[Run]) -> int:
         """Return how often in a row the program of one of these runs could not be started; the highest counts."""
@@ -92,7 +92,7 @@ class Shortages:
     def tried(self, places: Iterable[PlaceKey], now: float) -> None:
         """Note that a job gets these places, one of which may be of a node that is short."""
         for key in self._short.keys() & places:
-            self._put(key, shortage.tried(self._short[key], now))
+            self._put(key, shortage.after_trial(self._short[key], now))
 
     def look(self, now: float) -> None:
         """End those that are over."""

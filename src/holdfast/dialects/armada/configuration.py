@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.dialects.armada.categories import MOST_CATEGORIES, ErrorCategories, read_error_categories
 from holdfast.dialects.native.policy import HIGHEST_LIMIT, read_backoff
 from holdfast.dialects.reading import Fields
-from holdfast.domain.configured import Configured, Retries
+from holdfast.domain.file_settings import FileRetries, FileSettings
 from holdfast.domain.policy.model import Backoff
 from holdfast.domain.record import evolve
 
@@ -25,7 +25,7 @@ DEFAULT_BACKOFF = Backoff(initial_s=0.0, max_s=600.0, multiplier=2.0)
 _RETRIES, _CATEGORIES = "scheduling.retryPolicy", "application.errorCategories"
 
 
-def read_configuration(value: Mapping[str, Any], *, file: str, problems: list[Problem]) -> Configured | None:
+def read_configuration(value: Mapping[str, Any], *, file: str, problems: list[Problem]) -> FileSettings | None:
     """Read a configuration; ``None`` when anything was wrong.
 
     Args:
@@ -50,14 +50,14 @@ def read_configuration(value: Mapping[str, Any], *, file: str, problems: list[Pr
     first = tuple(
         evolve(category, precedence=place - MOST_CATEGORIES) for place, category in enumerate(chosen.categories)
     )
-    return Configured(file, retry_settings, first, chosen.default_category, chosen.default_subcategory)
+    return FileSettings(file, retry_settings, first, chosen.default_category, chosen.default_subcategory)
 
 
-def _read_retries(fields: Fields) -> Retries:
+def _read_retries(fields: Fields) -> FileRetries:
     """Read ``retryPolicy``; without ``enabled`` it is off, as upstream has it."""
     limit = fields.integer("globalMaxRetries", low=0, high=HIGHEST_LIMIT)
     backoff = read_backoff(fields, "defaultBackoff")
-    retries = Retries(
+    retries = FileRetries(
         fields.flag("enabled"),
         DEFAULT_MAX_RETRIES if limit is None else limit,
         DEFAULT_BACKOFF if backoff is None else backoff,

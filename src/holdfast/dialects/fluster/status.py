@@ -13,7 +13,7 @@ from holdfast.domain.failure import LOST, Cause, FailureCondition, in_full
 from holdfast.domain.job import JOB_WAITING, JobState
 from holdfast.domain.lifecycle import AttemptStatus, Ending
 from holdfast.domain.policy.codes import DecisionCode
-from holdfast.domain.shortage import met
+from holdfast.domain.shortage import shortage_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +86,7 @@ def charged(failure: Failure) -> Charged:
     """Say whose a failure is, as the policy that ``read_retry`` makes takes it."""
     if failure.cause is Cause.USER_CANCELLED:
         return Charged.USER
-    if met(failure) is not None:
+    if shortage_of(failure) is not None:
         return Charged.NOBODY
     if failure.cause is Cause.VALIDATION_ERROR:
         return Charged.FAILURE

@@ -1,6 +1,6 @@
-"""Which GPUs each run is given, how much of each is free, and why a run is given none.
+"""Assigns GPUs to runs, tracks what is free, and explains why a run gets none.
 
-A run gets whole devices that nobody else has, or a share of one. Amounts are thousandths of a device.
+A run gets whole devices that no other run has, or a share of one. Amounts are thousandths of a device.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _Place = tuple[str, str]
 """A place's key: (executor, node)."""
 
 
-def choose(
+def choose_devices(
     devices: Sequence[Device], free: Mapping[str, int], request: Resources, selector: GpuSelector
 ) -> tuple[str, ...] | None:
     """Choose the devices of one run, or ``None`` if there are too few.
 
-    A share goes where least is free, so that other devices stay whole; then the smallest memory that will do is
-    taken, so that large ones stay free for those that need them; then the order of the bus counts.
+    A share goes where least is free, so that other devices stay whole; then the smallest sufficient memory is
+    preferred, so that large devices stay free for runs that need them; then the order of the bus counts.
     """
     need_m = request.share_m or WHOLE_M
     count = request.gpu or 1
@@ -45,40 +45,39 @@ def choose(
 def runs_with_devices(
     devices: Sequence[Device], free: Mapping[str, int], request: Resources, selector: GpuSelector, most: int
 ) -> int:
-    """Count how many equal runs can be given devices one after the other, at most ``most``."""
+    """Count how many equal runs can be given devices, up to ``most``."""
     left = dict(free)
     for count in range(most):
-        chosen = choose(devices, left, request, selector)
+        chosen = choose_devices(devices, left, request, selector)
         if chosen is None:
             return count
-        take(left, chosen, request)
+        take_devices(left, chosen, request)
     return most
 
 
-def take(free: dict[str, int], chosen: Sequence[str], request: Resources) -> None:
-    """Take what a run was given off what is free."""
+def take_devices(free: dict[str, int], chosen: Sequence[str], request: Resources) -> None:
+    """Subtract a run's devices from what is free."""
     for device in chosen:
         free[device] -= request.share_m or WHOLE_M
 
 
 def all_free(devices: Sequence[Device]) -> dict[str, int]:
-    """Say what would be free if nobody used anything."""
+    """Return what would be free if no device were used."""
     return {device.id: WHOLE_M for device in devices}
 
 
 def all_well(devices: Sequence[Device]) -> dict[str, int]:
-    """Say what could be given away if nobody used anything."""
+    """Return what could be assigned if no device were used."""
     return all_free([device for device in devices if not device.trouble])
 
 
 class DeviceLedger:
-    """How much of each device of each place is free, and which runs have the rest.
+    """Tracks how much of each place's devices is free, and which runs use the rest.
 
     Charging and releasing are idempotent by run uid, as for all capacity.
     """
 
     def __init__(self) -> None:
-        """Start with no devices and nothing charged."""
         self.free: dict[_Place, dict[str, int]] = {}
         """Thousandths, by place and by device; only places that have devices."""
         self._devices: dict[_Place, Sequence[Device]] = {}
@@ -86,7 +85,7 @@ class DeviceLedger:
         """By run uid: where, which devices, and how much of each."""
 
     def set_place(self, key: _Place, devices: Sequence[Device]) -> None:
-        """Set which devices a place has; what runs there stays charged."""
+        """Set the devices of a place; runs there stay charged."""
         self.drop_place(key)
         if not devices:
             return
@@ -98,7 +97,7 @@ class DeviceLedger:
                     free[device] -= amount
 
     def drop_place(self, key: _Place) -> None:
-        """Forget a place; what runs there stays charged."""
+        """Forget a place; runs there stay charged."""
         self.free.pop(key, None)
         self._devices.pop(key, None)
 
@@ -112,7 +111,7 @@ class DeviceLedger:
                 free[device] -= amount
 
     def release(self, uid: str) -> None:
-        """Give a run's devices back."""
+        """Release a run's devices."""
         key, ids, amount = self.held.pop(uid)
         free = self.free.get(key, {})
         for device in ids:
@@ -120,7 +119,7 @@ class DeviceLedger:
                 free[device] += amount
 
     def to_give(self) -> dict[_Place, dict[str, int]]:
-        """Return what may be given away now: nothing of a device in trouble."""
+        """Return what may be assigned now: nothing of a device in trouble."""
         return {
             key: {device.id: self.free[key][device.id] for device in devices if not device.trouble}
             for key, devices in self._devices.items()
@@ -128,18 +127,18 @@ class DeviceLedger:
 
 
 class DeviceShortage(Struct, frozen=True):
-    """What is known when a run gets no devices, to say why."""
+    """The facts that explain why a run gets no devices."""
 
     places: Sequence[tuple[_Place, Sequence[Device]]]
-    """Those that would do but for their devices, with these."""
+    """Places that would fit but for their devices, with these devices."""
     free: Mapping[_Place, Mapping[str, int]]
     users: Mapping[tuple[_Place, str], Sequence[str]]
-    """The names of the jobs that have a device."""
+    """The names of the jobs that use each device."""
     avoided: Collection[str] = ()
     """``<id>@<node>`` of each device that is avoided."""
 
     def why(self, request: Resources, selector: GpuSelector) -> str:
-        """Say in one line what is short, and who has it."""
+        """Say in one line what is missing, and who uses it."""
         needs = f"needs {gpus_in_words(request)}{selector}"
         fitting = [(key, list(filter(selector.admits, devices))) for key, devices in self.places]
         most = max((len(devices) for _, devices in fitting), default=0)
@@ -148,10 +147,10 @@ class DeviceShortage(Struct, frozen=True):
             return f"{needs}, no node has one" + (f", only {', '.join(types)}" if types else "")
         if most < request.gpu:
             return f"{needs} on one node, the most any node has is {most}: no node could ever take it"
-        return f"{needs}, {self._state_of(fitting)}"
+        return f"{needs}, {self._why_not_free(fitting)}"
 
-    def _state_of(self, fitting: Sequence[tuple[_Place, Collection[Device]]]) -> str:
-        """Say who has the devices that would do, and what is wrong with the others."""
+    def _why_not_free(self, fitting: Sequence[tuple[_Place, Collection[Device]]]) -> str:
+        """Say which jobs use suitable devices, and why the others are not available."""
         users: dict[str, None] = {}
         trouble: list[str] = []
         in_use = 0
@@ -165,7 +164,7 @@ class DeviceShortage(Struct, frozen=True):
                 elif f"{device.id}@{key[1]}" in self.avoided:
                     trouble.append(f"{device.id} is avoided, as the last attempt failed on it")
         count = sum(len(devices) for _, devices in fitting)
-        parts = [f"{_all(in_use, count)} in use by {_some(list(users))}"] if in_use else []
+        parts = [f"{_count_in_use(in_use, count)} in use by {_named_few(list(users))}"] if in_use else []
         return "; ".join([*parts, *trouble[:_MOST_NAMED]])
 
 
@@ -177,14 +176,14 @@ def _in_trouble(device: Device) -> str:
     return f"not healthy: {device.health}" if device.health and device.cordon is None else device.trouble
 
 
-def _all(some: int, count: int) -> str:
+def _count_in_use(some: int, count: int) -> str:
     if some < count:
         return f"{some} of {count} {'is' if some == 1 else 'are'}"
     return {1: "the only one is", _BOTH: "both are"}.get(count, f"all {count} are")
 
 
-def _some(names: Sequence[str]) -> str:
-    """Name a few of them, and count the others."""
+def _named_few(names: Sequence[str]) -> str:
+    """Name the first few, and count the others."""
     if not names:
         return "others"
     shown = ", ".join(names[:_MOST_NAMED])
@@ -193,10 +192,10 @@ def _some(names: Sequence[str]) -> str:
 
 
 def named_in_words(name: str, amount: int) -> str:
-    """Write how much a run asks for of a resource with a name: ``1 licence/matlab``, ``1 pod``."""
+    """Write an amount of a named resource: ``1 licence/matlab``, ``1 pod``."""
     return POD_IN_WORDS if ((name, amount),) == ONE_POD.named else f"{format_amount(amount)} {name}"
 
 
 def gpus_in_words(request: Resources) -> str:
-    """Write how many GPUs a run asks for: ``2 gpu``, ``0.25 gpu``."""
+    """Write how many GPUs a run requests: ``2 gpu``, ``0.25 gpu``."""
     return f"{format_amount(request.gpu * WHOLE_M + request.share_m)} gpu"

@@ -11,36 +11,36 @@ if TYPE_CHECKING:
 
 
 class Pause(Struct, frozen=True):
-    """Since when nothing is started, and why."""
+    """A pause of the whole server: nothing is started, and running programs continue."""
 
     since: float
     reason: str
-    """For people, as ``the database was restored from friday.db``."""
+    """For people: ``the database was restored from friday.db``."""
 
     def in_words(self) -> str:
-        """Say so, and what ends it."""
+        """Describe the pause and how to end it."""
         return f"nothing is started until `holdfast db resume`: {self.reason}"
 
 
 class Cordon(Struct, frozen=True):
-    """A node on which nothing more is placed; one that is being drained is emptied, too."""
+    """A cordoned node: nothing more is placed there, and a drain also stops what runs there."""
 
     node: str
     """Its name; nodes of several executors that share it are cordoned together."""
     since: float
     drain: bool = False
-    """Whether what runs there is stopped, to go on elsewhere."""
+    """Whether the runs there are stopped, to continue elsewhere."""
     reason: str = ""
     """For people."""
 
     def in_words(self) -> str:
-        """Say so: ``node n1 is being drained: a new kernel``."""
+        """Return ``node n1 is being drained: a new kernel``."""
         return f"node {self.node} is {'being drained' if self.drain else 'cordoned'}" + (
             f": {self.reason}" if self.reason else ""
         )
 
     def over(self, earlier: Cordon | None) -> Cordon:
-        """Return what becomes of a node that may be cordoned already: a drain stays one, and so does a reason."""
+        """Combine it with an earlier cordon of the node: a drain stays a drain, and a reason stays."""
         if earlier is None:
             return self
         drain, reason = self.drain or earlier.drain, self.reason or earlier.reason
@@ -52,8 +52,8 @@ class Cordon(Struct, frozen=True):
 _MOST_TOLD = 3
 
 
-def and_closed(reason: str, closed: Sequence[str], *, any_left: bool) -> str:
-    """Say why a job waits where nodes get no new work; which ones is all there is to say where no other is left."""
+def with_closed_nodes(reason: str, closed: Sequence[str], *, any_left: bool) -> str:
+    """Add the nodes that get no new work to the reason why a job waits; they replace it if no other node is left."""
     more = [f"and {len(closed) - _MOST_TOLD} more"] if len(closed) > _MOST_TOLD else []
     words = "; ".join([*closed[:_MOST_TOLD], *more])
     return f"{reason}; {words}" if any_left else words

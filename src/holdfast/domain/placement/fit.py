@@ -1,4 +1,4 @@
-"""Fits one shape of job onto nodes: first fit, gangs all or nothing; explains why when nothing fits; counts use."""
+"""Fits the shape of a job onto nodes (first fit, gangs all or nothing), explains what does not fit, and counts use."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Free = Mapping[PlaceKey, Mapping[str, int]]
 
 
 class Shape(Struct, frozen=True):
-    """Everything about a job that decides where it fits; equal shapes fit equally."""
+    """Everything about a job that determines where it fits; equal shapes fit equally."""
 
     request: Resources = Resources()
     """Of each run."""
@@ -49,11 +49,11 @@ class Shape(Struct, frozen=True):
     needs: frozenset[Capability] = frozenset()
     """What the engine of a node must be capable of."""
     gpus: GpuSelector = ANY
-    """Which GPUs will do."""
+    """Which GPUs are suitable."""
     avoid_devices: tuple[str, ...] = ()
     """``<id>@<node>`` of each GPU to stay away from."""
     avoid_nodes: frozenset[str] = frozenset()
-    """Names of nodes that will not do, whatever else there is: it was tried there."""
+    """Names of nodes that it must not use, because it was tried there."""
 
     @property
     def wants_gpus(self) -> bool:
@@ -69,14 +69,14 @@ class Place(Struct, frozen=True):
     labels: Mapping[str, str] = field(default_factory=dict)
     engine: EngineInfo = UNKNOWN
     devices: tuple[Device, ...] = ()
-    """Its GPUs, where they are handed out one by one."""
+    """Its GPUs, where they are assigned individually."""
     short: Short | None = None
     """What it is short of, if anything."""
 
     def admits(self, shape: Shape) -> bool:
-        """Whether engine, labels and anti-affinity allow the shape here, whatever the capacity.
+        """Whether engine, labels and anti-affinity allow the shape here, regardless of capacity.
 
-        Where the engine places runs itself, it looks at labels and anti-affinity, too.
+        An engine that places runs itself also judges labels and anti-affinity itself.
         """
         if shape.needs and not shape.needs <= self.engine.capabilities:
             return False
@@ -88,13 +88,13 @@ class Place(Struct, frozen=True):
 
 
 def on_nodes(shape: Shape, cluster: Container[str]) -> Shape:
-    """Leave out of a shape what is counted for the whole cluster and not on nodes."""
+    """Remove from a shape the named resources that are counted for the whole cluster."""
     named = tuple([amount for amount in shape.request.named if amount[0] not in cluster])
     return shape if named == shape.request.named else evolve(shape, request=evolve(shape.request, named=named))
 
 
 def runs_that_fit(request: Resources, free: Resources, most: int) -> int:
-    """Count how many equal runs fit into what is free, at most ``most``."""
+    """Count how many equal runs fit into what is free, up to ``most``."""
     count = most
     for need, have in (
         (request.cpu_m, free.cpu_m),
@@ -118,14 +118,14 @@ def fit(
     """Place every rank of a shape, first fit in the order of ``places`` from index ``start``.
 
     Args:
-        shape: What is to be placed.
-        places: Where it may go.
+        shape: What is placed.
+        places: The candidates.
         free: What is free there.
-        devices: What is free of GPUs that are handed out one by one; all of them by default.
-        start: The first of the places that may have room.
+        devices: What is free of GPUs that are assigned individually; all of them by default.
+        start: The index of the first place that may have room.
 
     Returns:
-        One place per rank, or ``None`` when not all of them fit.
+        One place per rank, or ``None`` if not all ranks fit.
     """
     chosen: list[PlaceKey] = []
     for index in range(start, len(places)):
@@ -143,15 +143,15 @@ def fit(
 
 
 def _with_devices(place: Place, shape: Shape, devices: Free | None, most: int) -> int:
-    """Count how many ranks of a shape can be given devices of a place that hands them out."""
+    """Count how many ranks of a shape can be given devices of a place, up to ``most``."""
     unused = all_free(place.devices) if devices is None else devices.get(place.key, {})
     if shape.avoid_devices:
-        unused = but_avoided(shape, place.key, unused)
+        unused = without_avoided(shape, place.key, unused)
     return runs_with_devices(place.devices, unused, shape.request, shape.gpus, most)
 
 
-def but_avoided(shape: Shape, key: PlaceKey, free: Mapping[str, int]) -> dict[str, int]:
-    """Leave the devices that a shape stays away from out of what is free on a node."""
+def without_avoided(shape: Shape, key: PlaceKey, free: Mapping[str, int]) -> dict[str, int]:
+    """Remove the devices that a shape avoids from what is free on a node."""
     return {device: amount for device, amount in free.items() if f"{device}@{key[1]}" not in shape.avoid_devices}
 
 
@@ -166,13 +166,13 @@ def ever_fits(shape: Shape, places: Sequence[Place]) -> bool:
 
 
 def fit_alone(shape: Shape, places: Sequence[Place]) -> list[PlaceKey] | None:
-    """Place every rank of a shape as if nothing else ran, and as if devices that are in trouble stayed so."""
+    """Place every rank of a shape as if nothing else ran, without devices in trouble."""
     well = {place.key: all_well(place.devices) for place in places if place.devices} if shape.wants_gpus else None
     return fit(shape, places, {place.key: place.capacity for place in places}, well)
 
 
 def without_hopeless_avoidance(shape: Shape, places: Sequence[Place]) -> Shape:
-    """Drop the anti-affinity when no other node or device could take the shape, whatever ends."""
+    """Drop the anti-affinity if no other node or device could ever take the shape."""
     if (shape.avoid is None and not shape.avoid_devices) or fit_alone(shape, places) is not None:
         return shape
     anywhere = evolve(shape, avoid=None)
@@ -182,14 +182,14 @@ def without_hopeless_avoidance(shape: Shape, places: Sequence[Place]) -> Shape:
 
 
 def tried_in_words(nodes: Collection[str]) -> str:
-    """Say where something was tried: ``it was tried on n1, n2``."""
+    """Return ``it was tried on n1, n2``."""
     first = sorted(nodes)[:_MOST_TOLD]
     more = f" and {len(nodes) - len(first)} more" if len(nodes) > len(first) else ""
     return f"it was tried on {', '.join(first)}{more}"
 
 
 Users = Mapping[tuple[PlaceKey, str], Sequence[str]]
-"""The names of the jobs that have a device, by its place and id."""
+"""The names of the jobs that use a device, by its place and id."""
 
 
 def why_not(
@@ -216,7 +216,7 @@ def _why_not(
 ) -> str:
     admitted = [place for place in places if place.admits(shape)]
     if not admitted:
-        return _nobody_admits(shape, places)
+        return _why_none_admits(shape, places)
     short = _shortest(shape.request, [place.capacity for place in admitted])
     if short:
         larger = f", the largest node has {short[1]}" if short[1] else ""
@@ -229,7 +229,7 @@ def _why_not(
 
 
 def _short_now(shape: Shape, places: Sequence[Place], free: Mapping[PlaceKey, Resources], devices: Free | None) -> str:
-    """Say what is short while others have it."""
+    """Say what is short now, because other jobs use it."""
     short = _shortest(shape.request, [free[place.key] for place in places if place.key in free])
     if short and short[0] == POD_IN_WORDS:
         most = max(place.capacity.amount_of(PODS) for place in places)
@@ -244,8 +244,8 @@ def _short_now(shape: Shape, places: Sequence[Place], free: Mapping[PlaceKey, Re
 def _short_of_devices(
     shape: Shape, places: Sequence[Place], free: Mapping[PlaceKey, Resources], devices: Free | None, users: Users
 ) -> str:
-    """Say what is short if it is GPUs alone, of places where they are handed out one by one."""
-    roomy = [place for place in places if place.key in free and _but_gpus(shape.request).fits(free[place.key])]
+    """Say which GPUs are missing, if only GPUs are, and they are assigned individually."""
+    roomy = [place for place in places if place.key in free and _without_gpus(shape.request).fits(free[place.key])]
     free_devices = {place.key: all_free(place.devices) for place in places} if devices is None else devices
     if not any(place.devices for place in roomy) or fit(evolve(shape, gang=1), roomy, free, free_devices) is not None:
         return ""
@@ -253,12 +253,12 @@ def _short_of_devices(
     return DeviceShortage(having, free_devices, users, shape.avoid_devices).why(shape.request, shape.gpus)
 
 
-def _but_gpus(request: Resources) -> Resources:
+def _without_gpus(request: Resources) -> Resources:
     return evolve(request, gpu=0, share_m=0)
 
 
-def _nobody_admits(shape: Shape, places: Sequence[Place]) -> str:
-    """Name the labels that keep a shape off every node: those that none has, else all, which none has together."""
+def _why_none_admits(shape: Shape, places: Sequence[Place]) -> str:
+    """Say what keeps a shape off every node: the engine, labels, or nodes that it avoids."""
     if shape.needs and not any(shape.needs <= place.engine.capabilities for place in places):
         return f"no node has an engine capable of {', '.join(sorted(shape.needs))}"
     missing = [label for label in shape.selector if all(place.labels.get(label[0]) != label[1] for place in places)]
@@ -283,7 +283,7 @@ def _amount(shape: Shape) -> str:
 
 
 def _shortest(request: Resources, offers: Sequence[Resources]) -> tuple[str, str] | None:
-    """Name the first dimension in which no offer is large enough, and the largest offer; or else all of them."""
+    """Name the first dimension in which no offer is large enough, and the largest offer; or all dimensions together."""
     most_cpu = max((offer.cpu_m for offer in offers), default=0)
     if request.cpu_m > most_cpu:
         return f"{format_cpu(request.cpu_m)} cpu", format_cpu(max(0, most_cpu))
@@ -303,7 +303,7 @@ def _shortest(request: Resources, offers: Sequence[Resources]) -> tuple[str, str
 
 
 class Usage(Struct, gc=True):
-    """What a queue uses now."""
+    """What a queue or a user uses now."""
 
     resources: Resources = Resources(0)
     jobs: int = 0
@@ -317,21 +317,20 @@ class Capacity:
     """
 
     def __init__(self) -> None:
-        """Start with no places and nothing charged."""
         self.places: dict[PlaceKey, Place] = {}
         self.usage: defaultdict[str, Usage] = defaultdict(Usage)
-        """By queue, to be counted up and down."""
+        """By queue."""
         self.total = Resources(0)
-        """Capacity of all places together, but those that are unlimited."""
+        """Capacity of all places together, without unlimited ones."""
         self._whole: dict[str, PlaceKey] = {}
-        """The one place of each executor whose engine chooses nodes: its runs move to the nodes it chose."""
+        """The only place of each executor whose engine chooses nodes; its runs are reported on the nodes it chose."""
         self.free: dict[PlaceKey, Resources] = {}
         """What is free now, by place."""
         self.charges: dict[str, tuple[PlaceKey, Resources, str, str]] = {}
-        """Where each run is charged, what, to which queue and to which user, by its uid."""
+        """The place, request, queue and user each run is charged to, by its uid."""
         self.devices = DeviceLedger()
         self.grants: Mapping[str, tuple[tuple[str, ...], ...]] = {}
-        """What was granted last."""
+        """The devices granted in the last round, by placement id and rank."""
 
     def set_place(self, place: Place) -> bool:
         """Add a place or change it; returns whether anything changed."""
@@ -352,18 +351,18 @@ class Capacity:
         return True
 
     def home(self, executor: str, node: str) -> PlaceKey:
-        """Return the place of what runs on a node: the executor's only one, where its engine chooses nodes."""
+        """Return the place of runs on a node: the executor's only place if its engine chooses nodes."""
         return self._whole.get(executor, (executor, node))
 
     def drop_places(self, executor: str, *, but: Collection[str] = ()) -> None:
-        """Forget the places of an executor that is lost, or those it no longer has; what runs there stays charged."""
+        """Forget the places of an executor that is lost, or those it no longer has; runs there stay charged."""
         for key in [key for key in self.places if key[0] == executor and key[1] not in but]:
             self.total -= _counted(self.places.pop(key))
             self.free.pop(key, None)
             self.devices.drop_place(key)
 
     def grant(self, devices: Mapping[str, tuple[tuple[str, ...], ...]]) -> None:
-        """Keep which devices the runs that are made next are given, by placement id and rank."""
+        """Keep the devices for the runs that are created next, by placement id and rank."""
         self.grants = devices
 
     def charge(self, run: Run, queue: str, user: str = "") -> None:
@@ -380,7 +379,7 @@ class Capacity:
             self.devices.charge(run)
 
     def release(self, uid: str) -> bool:
-        """Give a run's capacity back; returns whether it was charged."""
+        """Release a run's capacity; returns whether it was charged."""
         charge = self.charges.pop(uid, None)
         if charge is None:
             return False

@@ -1,6 +1,6 @@
-"""What a queue takes in: how many jobs may wait in it, and how much is submitted to it in a minute.
+"""Limits on what a queue accepts: how many jobs may wait, and how many submissions it gets in a minute.
 
-Both in all and of one user. A retry is no submission, and is never refused for it.
+Both in total and per user. A retry is not a submission, and is never refused.
 """
 
 from __future__ import annotations
@@ -18,51 +18,51 @@ WINDOW_S = 60.0
 
 
 class Load(Struct, frozen=True):
-    """What a queue has taken in, of all or of one user."""
+    """What a queue has accepted, in total or from one user."""
 
     waiting: int = 0
-    """Jobs that have not begun, or wait for their retry; those that an array has yet to make, too."""
+    """Jobs that have not begun or wait for their retry, and tasks that an array has yet to create."""
     accepted: Sequence[tuple[float, int]] = ()
-    """When how many submissions were accepted."""
+    """Times, and how many submissions were accepted then."""
 
 
 class Incoming(Struct, frozen=True):
-    """What a submission brings to a queue."""
+    """What a submission adds to a queue."""
 
     jobs: int = 0
-    """An array is as many as it has tasks."""
+    """An array counts as many as it has tasks."""
     submissions: int = 0
-    """A job, an array and a job set are one each."""
+    """A job, an array and a job set count as one each."""
 
 
 class Excess(Struct, frozen=True):
-    """A limit that a submission is beyond."""
+    """A limit that a submission exceeds."""
 
     field: str
-    """Of the queue."""
+    """The queue's field that sets the limit."""
     message: str
     again_in_s: float | None = None
-    """When time alone makes room for all of it, if it ever does."""
+    """When the submission would be accepted, if waiting helps."""
     most: int = 0
 
 
-def recent(counts: Iterable[tuple[float, int]], now: float) -> list[tuple[float, int]]:
-    """Return what of it was accepted within the last minute.
+def recent_submissions(counts: Iterable[tuple[float, int]], now: float) -> list[tuple[float, int]]:
+    """Return the submissions accepted within the last minute.
 
-    What a clock said that was set back since is not waited for: nobody is kept out for an hour because a clock was
-    an hour ahead.
+    Times further in the future than that are ignored: they come from a clock that was set back since, and would keep
+    users out for as long as it was ahead.
     """
     return sorted((at, count) for at, count in counts if now - WINDOW_S < at <= now + WINDOW_S)
 
 
-def excess(queue: Queue, user: str | None, load: Load, incoming: Incoming, now: float) -> list[Excess]:
-    """Say which limits of a queue a submission is beyond.
+def exceeded_limits(queue: Queue, user: str | None, load: Load, incoming: Incoming, now: float) -> list[Excess]:
+    """List the limits of a queue that a submission exceeds.
 
     Args:
         queue: The queue.
-        user: Whose limits: those of one user, or with ``None`` those of all together.
-        load: What it has taken in already, of that user or in all.
-        incoming: What is submitted.
+        user: Whose limits are checked; ``None`` for those of all users together.
+        load: What the queue has accepted already, from that user or in total.
+        incoming: The submission.
         now: The time.
     """
     limits, excesses = queue if user is None else queue.per_user, list[Excess]()
@@ -70,24 +70,23 @@ def excess(queue: Queue, user: str | None, load: Load, incoming: Incoming, now: 
     prefix = "" if user is None else "perUser."
     most = limits.max_queued
     if most is not None and load.waiting + incoming.jobs > most:
-        message = (
-            f"queue {queue.name} lets {most} jobs{of_user} wait: {load.waiting} do, and this is {incoming.jobs} more"
-        )
+        message = f"queue {queue.name} lets at most {most} jobs{of_user} wait: {load.waiting} wait"
+        message += f", and this adds {incoming.jobs}"
         excesses.append(Excess(f"{prefix}maxQueued", message, most=most))
-    rate, recently = limits.submissions_per_minute, recent(load.accepted, now)
-    count = sum(prefix for _, prefix in recently)
+    rate, recently = limits.submissions_per_minute, recent_submissions(load.accepted, now)
+    count = sum(number for _, number in recently)
     if rate is not None and count + incoming.submissions > rate:
         message = (
-            f"queue {queue.name} takes {rate} submissions{of_user} a minute: {count} were accepted in the last one"
+            f"queue {queue.name} accepts {rate} submissions{of_user} a minute: {count} were accepted in the last minute"
         )
-        message += f", and this is {incoming.submissions} more"
+        message += f", and this adds {incoming.submissions}"
         again = _room_in(recently, rate - incoming.submissions, now)
         excesses.append(Excess(f"{prefix}submissionsPerMinute", message, again, most=rate))
     return excesses
 
 
 def _room_in(counts: Sequence[tuple[float, int]], room: int, now: float) -> float | None:
-    """Say when at most ``room`` submissions are left of the last minute, if ever."""
+    """Return how long until at most ``room`` submissions are left in the last minute, if ever."""
     left = sum(count for _, count in counts)
     for at, count in counts:
         left -= count

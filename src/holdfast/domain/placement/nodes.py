@@ -1,4 +1,4 @@
-"""Which nodes there are and were, and when what is known of one is due to be written."""
+"""The nodes that executors have reported, and when each is due to be written to the store."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ if TYPE_CHECKING:
     from holdfast.domain.placement.fit import Capacity
 
 NODE_WRITTEN_EVERY_S = 30.0
-"""How stale the last-seen time of a live node may be where people read it."""
+"""How stale the last-seen time of a live node may be in the store."""
 
 
 class KnownNodes(dict[PlaceKey, Node]):
-    """Every node that was ever reported, as it was last."""
+    """Every node that was ever reported, as last reported."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         super().__init__()
         self.engines: dict[str, EngineInfo] = {}
-        """What each executor runs things with, as it last said."""
+        """The engine of each executor, as last reported."""
         self._written_at: dict[PlaceKey, float] = {}
 
     def report(self, node: Node, capacity: Capacity, written: MutableMapping[PlaceKey, Node]) -> bool:
-        """Take in a node that is there; returns whether its place has changed.
+        """Record a node that was reported; returns whether its place has changed.
 
-        One that has not changed is written only now and then.
+        An unchanged node is written only every ``NODE_WRITTEN_EVERY_S``.
         """
         key = (node.executor, node.name)
         self[key] = node
@@ -42,7 +41,7 @@ class KnownNodes(dict[PlaceKey, Node]):
         return changed
 
     def change(self, node: Node, capacity: Capacity, written: MutableMapping[PlaceKey, Node]) -> bool:
-        """Take in what was changed of a node here; returns whether its place, if it has one, has changed."""
+        """Record a change the controller made to a node; returns whether its place, if it has one, has changed."""
         key = (node.executor, node.name)
         if key in capacity.places:
             return self.report(node, capacity, written)

@@ -1,8 +1,8 @@
-"""A machine that runs out of memory or of disk: when it counts as that, and which of its runs is evicted for it.
+"""Decides when a machine is running out of memory or disk, and which of its runs is evicted.
 
-After the kubelet's node-pressure eviction: thresholds are hard, or soft with a time for which they must have been
-passed; runs are ranked by whether they use more than they requested, then by priority, then by how much more it is;
-one is evicted at a time, and only once the machine has been looked at anew after the last one is gone is there another.
+Modelled on the kubelet's node-pressure eviction: thresholds are hard, or soft with a time for which they must have been
+passed; runs are ranked by whether they use more than they requested, then by priority, then by how much more. Runs are
+evicted one at a time, the next one only after the machine has been measured again without the last one.
 Source: Kubernetes, "Node-pressure Eviction"; pkg/kubelet/eviction/helpers.go.
 """
 
@@ -20,49 +20,49 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 HARD_GRACE_S = 1.0
-"""From SIGTERM to SIGKILL for what is evicted at once."""
+"""From SIGTERM to SIGKILL for a run that is evicted at once."""
 PAUSE = Backoff(initial_s=5.0, max_s=300.0, multiplier=2.0)
-"""After the end of a run that was evicted, before another one is: what it had is given back by then, and where evicting
-did not help again and again it is not for want of trying."""
+"""Between the end of an evicted run and the next eviction: its memory is released by then. It grows while evicting does
+not help."""
 LOOKS_AFTER = 2
-"""Looks at a machine that count after such an end, or after the first of a server: one may have begun before it."""
+"""How many measurements must follow such an end, or a server's start: the first may have begun before it."""
 _WORTH = 100
-"""A run that uses less than one part in so many of what is missing is left alone: its end would help nobody."""
+"""A run that uses less than this fraction of what is missing is not evicted: its end would not help."""
 DISK_REQUEST = "ephemeral-storage"
-"""The named resource by which a run requests disk."""
+"""The named resource by which runs request disk."""
 
 
 class Threshold(Struct, frozen=True):
-    """How much there must be of something."""
+    """How much of a resource must be available."""
 
     of: Shortage
     least: int = 0
     """Bytes, or files, that must be available."""
     share: float = 0.0
-    """The part of the whole instead, within 0 and 1."""
+    """The same as a fraction of the total, between 0 and 1."""
     for_s: float = 0.0
-    """For how long less must have been available before anything is evicted; 0 is a hard threshold."""
+    """How long it must have been passed before anything is evicted; 0 is a hard threshold."""
     reclaim: int = 0
-    """How much more than that must be available, once it was passed, before it counts as kept again."""
+    """How much more must be available, once it was passed, until it counts as no longer passed."""
 
     @property
     def hard(self) -> bool:
-        """Whether what is evicted for it ends at once, and not within its own grace."""
+        """Whether a run evicted for it ends at once instead of within its own grace."""
         return self.for_s == 0.0
 
     def floor(self, total: int) -> int:
-        """Return what must be available of a whole."""
+        """Return what must be available of a total."""
         return self.least or int(total * self.share)
 
 
 class Level(Struct, frozen=True):
-    """How much of something there is."""
+    """How much of a resource is available."""
 
     of: Shortage
     available: int
     total: int
     where: str = ""
-    """The control group or the directory that this is true of; empty for the machine."""
+    """The control group or directory that was measured; empty for the machine."""
 
 
 class Lack(Struct, frozen=True):
@@ -75,18 +75,18 @@ class Lack(Struct, frozen=True):
     """What must be available."""
     hard: bool = True
     due: bool = True
-    """Whether that has lasted as long as a soft threshold demands."""
+    """Whether it has been passed for as long as a soft threshold demands."""
     where: str = ""
 
     def in_words(self) -> str:
-        """Say so: ``412Mi of 16Gi available, and 800Mi is the least``."""
+        """Return ``412Mi of 16Gi available, and the minimum is 800Mi``."""
         place = f" in {self.where}" if self.where else ""
         left, whole, least = (_amount(self.of, amount) for amount in (self.available, self.total, self.floor))
-        return f"{left} of {whole} available{place}, and {least} is the least"
+        return f"{left} of {whole} available{place}, and the minimum is {least}"
 
 
 def _amount(of: Shortage, amount: int) -> str:
-    """Write files, or bytes to a tenth of the unit that is read most easily."""
+    """Write a number of files, or bytes to a tenth of a suitable unit."""
     if of is Shortage.INODES:
         return str(amount)
     unit, size = next(((unit, size) for unit, size in _UNITS if amount >= size), ("", 1))
@@ -97,22 +97,22 @@ _UNITS = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 
 
 class Pressure(Struct, frozen=True):
-    """What a machine lacks, and what its runs use of that."""
+    """What a machine lacks, and how much of that its runs use."""
 
     look: int
-    """Which look at the machine this is of, counted since its executor began."""
+    """The number of the measurement, counted since its executor started."""
     lacks: tuple[Lack, ...] = ()
-    """Hard ones first, memory before disk."""
+    """Hard thresholds first, memory before disk."""
     uses: Mapping[str, Mapping[Shortage, int]] = field(default_factory=dict)
-    """Bytes or files, by uid of each run that runs."""
+    """Bytes or files, by uid of each running run."""
 
 
 class PressureVerdict(NamedTuple):
-    """What thresholds say of the levels of one look."""
+    """The thresholds that are passed at one measurement."""
 
     lacks: tuple[Lack, ...]
     since: Mapping[Threshold, float]
-    """When each that is passed was passed first."""
+    """When each of them was first passed."""
 
 
 _ORDER = {Shortage.MEMORY: 0, Shortage.DISK: 1, Shortage.INODES: 2}
@@ -121,13 +121,13 @@ _ORDER = {Shortage.MEMORY: 0, Shortage.DISK: 1, Shortage.INODES: 2}
 def judge(
     thresholds: Sequence[Threshold], levels: Sequence[Level], since: Mapping[Threshold, float], now: float
 ) -> PressureVerdict:
-    """Say which thresholds are passed.
+    """Find the thresholds that are passed.
 
     Args:
-        thresholds: All there are.
-        levels: How much of everything there is now, perhaps at several places.
-        since: When each that was passed at the last look was passed first.
-        now: The time of the look, on a clock that nobody sets.
+        thresholds: All thresholds.
+        levels: What is available now, perhaps of several control groups or directories.
+        since: When each threshold passed at the last measurement was first passed.
+        now: The time of the measurement, on a monotonic clock.
     """
     lacks, passed = [], {}
     for threshold in thresholds:
@@ -155,26 +155,26 @@ class Candidate(NamedTuple):
     job_id: str
     priority: int
     requested: Mapping[Shortage, int]
-    """Bytes; nothing where it requested nothing."""
+    """Bytes; empty if it requested nothing."""
     started_at: float = 0.0
     node: str = ""
 
 
 class Eviction(NamedTuple):
-    """Which run is evicted, and why."""
+    """The run that is evicted, and why."""
 
     victim: Candidate
     hard: bool
     reason: str
-    """For people: what is lacking, how much of it was left, what the run used and had requested."""
+    """For people: what the node lacked, how much was left, and what the run used and had requested."""
 
 
-def choose(pressure: Pressure, candidates: Iterable[Candidate]) -> Eviction | None:
-    """Choose the run that is evicted next; ``None`` where nothing is due, or no run's end would help.
+def choose_victim(pressure: Pressure, candidates: Iterable[Candidate]) -> Eviction | None:
+    """Choose the run to evict next; ``None`` if nothing is due, or no run's end would help.
 
     Args:
-        pressure: What the machine lacks, and what each run uses of that.
-        candidates: The runs there that are not being stopped.
+        pressure: What the machine lacks, and how much of that each run uses.
+        candidates: Its runs that are not being stopped.
     """
     running = list(candidates)
     for lack in pressure.lacks:
@@ -201,7 +201,7 @@ def _is_worth(candidate: Candidate, lack: Lack, pressure: Pressure) -> bool:
 
 
 def _rank(candidate: Candidate, of: Shortage, pressure: Pressure) -> tuple[bool, int, int, float, str]:
-    """Return what orders victims, the first one first; of equals the one that has done the least work."""
+    """Return the sort key of victims; of equals, the run that started last comes first."""
     over = _used(candidate, of, pressure) - candidate.requested.get(of, 0)
     return (over <= 0, candidate.priority, -over, -candidate.started_at, candidate.uid)
 
@@ -212,27 +212,27 @@ def _reason(lack: Lack, victim: Candidate, pressure: Pressure) -> str:
     return f"node {victim.node} was low on {lack.of}: {lack.in_words()}; it used {_amount(lack.of, used)} and {message}"
 
 
-class Last(NamedTuple):
-    """The last eviction on a machine, as far as a server knows."""
+class LastEviction(NamedTuple):
+    """The last eviction on a machine, as far as the server knows."""
 
     going: bool = False
-    """Whether what was evicted has not ended yet."""
+    """Whether the evicted run has not ended yet."""
     look: int = 0
-    """The look after which that was known, or with which a server began."""
+    """The measurement after which its end was known, or the server's first."""
     at: float = float("-inf")
-    """When it was known to have ended, on a clock that nobody sets."""
+    """When it was known to have ended, on a monotonic clock."""
     times: int = 0
-    """How many were evicted one after the other, and there still was too little."""
+    """How many evictions in a row did not help."""
 
-    def chosen(self, pressure: Pressure, now: float) -> Last:
-        """Return it with one more, which may have ended before it is looked for."""
-        return Last(going=True, look=pressure.look, at=now, times=self.times + 1)
+    def after_eviction(self, pressure: Pressure, now: float) -> LastEviction:
+        """Count one more eviction, whose run may end before it is next observed."""
+        return LastEviction(going=True, look=pressure.look, at=now, times=self.times + 1)
 
-    def seen(self, pressure: Pressure, now: float, *, going: bool) -> Last:
-        """Return it after a look, by whether anything that was evicted there has not ended."""
+    def after_measurement(self, pressure: Pressure, now: float, *, going: bool) -> LastEviction:
+        """Update it after a measurement; ``going`` is whether any evicted run has not ended."""
         return self._replace(going=going, look=pressure.look, at=now) if going or self.going else self
 
     def allows(self, pressure: Pressure, now: float) -> bool:
-        """Whether another run may be evicted for what a look has seen."""
+        """Whether another run may be evicted for what was measured."""
         pause_s = delay_s(PAUSE, max(1, self.times), seed="")
         return not self.going and pressure.look >= self.look + LOOKS_AFTER and now - self.at >= pause_s

@@ -1,10 +1,10 @@
 """Plans one round: which waiting jobs start now, and where.
 
-First goes the queue with the smallest weighted share, then priority, then order of submission, retries ahead of new
-jobs within their share. Nodes are kept free for a job that has waited too long.
+The queue with the smallest weighted share goes first, then the highest priority, then the order of submission, with
+retries ahead of new jobs within their share. Nodes are kept free for a job that has waited too long.
 
 Waiting jobs are grouped so that the work of a round does not grow with their number: a queue's jobs of equal shape
-share a group and are tried once per round.
+share a group, which is tried once per round.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import heapq
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from holdfast.domain.job import Ceiling, Queue, Resources
-from holdfast.domain.placement.assignment import choose, named_in_words, take
+from holdfast.domain.placement.assignment import choose_devices, named_in_words, take_devices
 from holdfast.domain.placement.fit import (
     Place,
     PlaceKey,
     Usage,
     Users,
-    but_avoided,
     fit,
     fit_alone,
     on_nodes,
     why_not,
+    without_avoided,
     without_hopeless_avoidance,
 )
 from holdfast.domain.record import Struct, field
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 
 
 class GroupKey(NamedTuple):
-    """What the jobs of a group have in common."""
+    """What the waiting jobs of a group have in common."""
 
     queue: str
     shape: Shape
     retry: bool
     """Whether they have run before."""
     user: str | None = None
-    """Whose they are, in a queue that limits what each user runs."""
+    """Their user, in a queue that limits what each user runs."""
     of_door: bool = False
-    """Whether they came in by another system's door."""
+    """Whether they were submitted by another system's door."""
 
 
 class Waiting(NamedTuple):
@@ -61,9 +61,9 @@ class Waiting(NamedTuple):
     since: float
     """When it became ready to be placed."""
     pod: bool = False
-    """Whether it is one pod of a job, by its placement id, and not a job."""
+    """Whether it is one pod, identified by its placement id, rather than a job."""
     user: str = ""
-    """Whose it is."""
+    """Its user."""
 
 
 class _Entry(Struct, gc=True):
@@ -75,40 +75,38 @@ class PendingQueue:
     """A mutable index of waiting jobs; adding and removing cost O(log n), looking at heads O(groups)."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._entries: dict[str, _Entry] = {}
         self._heaps: dict[GroupKey, list[Waiting]] = {}
         self._per_user: Collection[str] = ()
 
     def __len__(self) -> int:
-        """Count the waiting jobs."""
         return len(self._entries)
 
     def __contains__(self, job_id: str) -> bool:
-        """Whether the job waits."""
         return job_id in self._entries
 
     def add(self, key: GroupKey, waiting: Waiting) -> None:
-        """Add a job, or move it when it waits already."""
+        """Add a job, or move it if it waits already."""
         if key.queue in self._per_user:
             key = key._replace(user=waiting.user)
         self._entries[waiting.job_id] = _Entry(key, waiting)
         heapq.heappush(self._heaps.setdefault(key, []), waiting)
 
     def tell_users_apart(self, queues: Collection[str]) -> None:
-        """Group what waits by its user, too, in these queues and no others."""
+        """Group waiting jobs by their user as well in these queues, and in no others."""
         changed, self._per_user = {*queues}.symmetric_difference(self._per_user), queues
         for key, waiting in [
             (entry.key, entry.waiting) for entry in self._entries.values() if entry.key.queue in changed
         ]:
-            self.add(key._replace(user=None), waiting._replace())  # a new one, or both groups had it at their heads
+            # A copy: with the same object, both groups would have it at their heads.
+            self.add(key._replace(user=None), waiting._replace())
 
     def remove(self, job_id: str) -> None:
-        """Remove a job; one that does not wait is ignored."""
+        """Remove a job, if it waits."""
         self._entries.pop(job_id, None)
 
     def head(self, key: GroupKey) -> Waiting | None:
-        """Return whose turn it is in a group, or ``None`` when nobody waits."""
+        """Return the job whose turn it is in a group, or ``None`` if none waits."""
         heap = self._heaps.get(key)
         while heap:
             first = heap[0]
@@ -120,14 +118,14 @@ class PendingQueue:
         return None
 
     def of_group(self, key: GroupKey) -> list[Waiting]:
-        """List all who wait in a group, in no particular order."""
+        """List the jobs that wait in a group, in no particular order."""
         heap = self._heaps.get(key, ())
         return [
             waiting for waiting in heap if (entry := self._entries.get(waiting.job_id)) and entry.waiting is waiting
         ]
 
     def groups(self) -> list[GroupKey]:
-        """List the groups in which somebody may wait, in no particular order."""
+        """List the groups in which jobs may wait, in no particular order."""
         return list(self._heaps)
 
 
@@ -141,19 +139,19 @@ class RoundLimits(Struct, frozen=True):
 
     most_placements: int = 1_000
     most_pods: int = 5_000
-    """So many single pods weigh as much as ``most_placements`` jobs: opening an attempt is most of the work."""
+    """This many single pods weigh as much as ``most_placements`` jobs: opening an attempt is most of the work."""
     reserve_after_s: float = 30.0
     """A job that fits an empty cluster and has waited longer gets nodes kept free for it."""
 
 
 class RetryBalance(Struct, gc=True):
-    """Capacity given to retries and to new jobs while both waited; kept between rounds."""
+    """Capacity given to retries and to new jobs while both wait; kept between rounds."""
 
     retried_m: float = 0.0
     fresh_m: float = 0.0
 
     def add(self, shape: Shape, *, retry: bool) -> None:
-        """Count what was given to a retry, or to a new job."""
+        """Count the capacity given to a retry or a new job."""
         amount = max(1.0, float(shape.request.cpu_m * shape.gang))
         if retry:
             self.retried_m += amount
@@ -162,16 +160,16 @@ class RetryBalance(Struct, gc=True):
 
 
 class Placement(Struct, frozen=True):
-    """A job that starts now, and the place of each rank."""
+    """A job that starts now, with the place of each rank."""
 
     job_id: str
     places: tuple[PlaceKey, ...]
     devices: tuple[tuple[str, ...], ...] = ()
-    """Of each rank the GPUs it is given, if it asks for any; none where they are only counted."""
+    """The GPUs of each rank; empty where GPUs are only counted, or not requested."""
 
 
 class Blocked(Struct, frozen=True):
-    """The first job of a group that could not start, and why."""
+    """The first job of a group that could not start, with the reason."""
 
     waiting: Waiting
     key: GroupKey
@@ -184,11 +182,11 @@ class RoundResult(Struct, gc=True):
     placements: list[Placement] = field(default_factory=list)
     blocked: list[Blocked] = field(default_factory=list)
     cut_short: bool = False
-    """Whether it stopped at its limits, so that there may be more to place."""
+    """Whether it stopped at its limits, so that more may be placed."""
 
 
 class Round(Struct, gc=True):
-    """One round's working state; ``plan`` is its only use."""
+    """One round of placement; ``plan`` runs it."""
 
     pending: PendingQueue
     places: Sequence[Place]
@@ -200,24 +198,24 @@ class Round(Struct, gc=True):
     total: Resources
     """Capacity of all places together."""
     retry_share: float
-    """Most of the capacity that goes to retries while new jobs of that queue and priority wait; 0 to 1."""
+    """The largest share of capacity that goes to retries while new jobs of that queue and priority wait; 0 to 1."""
     limits: RoundLimits = RoundLimits()
     devices: dict[PlaceKey, dict[str, int]] = field(default_factory=dict)
-    """What is free of GPUs that are handed out one by one."""
+    """What is free of GPUs that are assigned individually."""
     cluster: dict[str, int] = field(default_factory=dict)
-    """What is free of what the whole cluster has by name, in thousandths."""
+    """What is free of the whole cluster's named resources, in thousandths."""
     tried: set[PlaceKey] = field(default_factory=set)
-    """Places that get one job in this round, to see whether it starts there."""
+    """Places that get only one job in this round, to see whether it starts there."""
     refusal: str = ""
-    """Why nothing is to start at all, if so."""
+    """Why no job may start; empty if jobs may."""
     by_user: dict[tuple[str, str], Usage] = field(default_factory=dict)
-    """What users use, by queue and name, where those limit it."""
+    """What each user uses, by queue and name, in queues that limit it."""
     users: Callable[[Waiting, Sequence[Placement]], Users] = lambda _waiting, _placed: {}
-    """Tells a waiting job who has those that are not free, given what this round has placed so far."""
+    """Returns the users of devices that are not free, as a waiting job may see them, given this round's placements."""
     _heaps: dict[str, list[_Rank]] = field(default_factory=dict)
     _reserved: bool = False
     _first_room: dict[Resources, int] = field(default_factory=dict)
-    """By request: the first place that may still have room; what is free only shrinks within a round."""
+    """By request, the index of the first place that may still have room: what is free only shrinks within a round."""
 
     def plan(self) -> RoundResult:
         """Place jobs until nothing more fits, updating the queue and the round's free capacity and usage."""
@@ -240,7 +238,7 @@ class Round(Struct, gc=True):
         return plan
 
     def _line_up(self, key: GroupKey) -> None:
-        """Have the head of a group take its turn in its queue."""
+        """Put the head of a group in line in its queue."""
         head = self.pending.head(key)
         if head is not None:
             rank = (head.turn, not key.retry, head.seq, head.job_id, key)
@@ -253,7 +251,7 @@ class Round(Struct, gc=True):
             del self.balances[key]
 
     def _share(self, queue: str) -> tuple[float, str]:
-        """Dominant share of the capacity, by weight; ties by name."""
+        """Return the queue's weighted dominant share of the capacity; ties are broken by name."""
         total, pods = self.total, self.total.amount_of(PODS)
         used = self.usage.setdefault(queue, Usage()).resources
         shares = (
@@ -266,7 +264,7 @@ class Round(Struct, gc=True):
         return max(shares) / weight, queue
 
     def _next_group(self, queue: str) -> GroupKey:
-        """Pop the group whose head goes next, mindful of the retries' share."""
+        """Pop the group whose head goes next, respecting the retries' share."""
         heap = self._heaps[queue]
         first = heapq.heappop(heap)
         if not heap or not first[-1].retry:
@@ -284,7 +282,7 @@ class Round(Struct, gc=True):
         return rival[-1]
 
     def _try(self, key: GroupKey, plan: RoundResult) -> Waiting | None:
-        """Place the head of a group; returns it if it got its places."""
+        """Place the head of a group; returns it if it was placed."""
         head = self.pending.head(key)
         if head is None:
             return None
@@ -294,7 +292,9 @@ class Round(Struct, gc=True):
         if shape.avoid is not None or shape.avoid_devices:
             shape = without_hopeless_avoidance(shape, self.places)
         reason = self._queue_refuses(key, original) or (self._cluster_lacks(original) if original.request.named else "")
-        chosen = None if reason else fit(shape, self.places, self.free, self.devices, self._start(shape.request))
+        chosen = (
+            None if reason else fit(shape, self.places, self.free, self.devices, self._first_candidate(shape.request))
+        )
         if chosen is None:
             plan.blocked.append(Blocked(head, key, reason or self._why_not(shape, plan, head)))
             if not reason:
@@ -317,14 +317,14 @@ class Round(Struct, gc=True):
         return head
 
     def _count(self, key: GroupKey, amount: Resources) -> None:
-        """Count a job against the limits of its queue, and of its user there."""
+        """Count a job against the limits of its queue and of its user there."""
         usage = self.usage.setdefault(key.queue, Usage())
         for used in (usage,) if key.user is None else (usage, self._used_by(key.queue, key.user)):
             used.resources += amount
             used.jobs += 1
 
     def _cluster_lacks(self, shape: Shape) -> str:
-        """Say what of the whole cluster is short, if anything."""
+        """Say which of the whole cluster's resources is short, if any."""
         for name, amount in shape.request.named:
             need, free = amount * shape.gang, self.cluster.get(name)
             if free is not None and need > free:
@@ -337,15 +337,15 @@ class Round(Struct, gc=True):
                 self.cluster[name] -= amount * shape.gang
 
     def _grant(self, shape: Shape, chosen: Sequence[PlaceKey]) -> tuple[tuple[str, ...], ...]:
-        """Give each rank its devices on the place chosen for it, which has them."""
+        """Assign devices to each rank on the place chosen for it."""
         places = {place.key: place for place in self.places}
         granted = []
         for key in chosen:
             free, devices = self.devices.get(key), None
             if free is not None:
-                allowed = but_avoided(shape, key, free) if shape.avoid_devices else free
-                devices = choose(places[key].devices, allowed, shape.request, shape.gpus) or ()
-                take(free, devices, shape.request)
+                allowed = without_avoided(shape, key, free) if shape.avoid_devices else free
+                devices = choose_devices(places[key].devices, allowed, shape.request, shape.gpus) or ()
+                take_devices(free, devices, shape.request)
             granted.append(devices or ())
         return tuple(granted)
 
@@ -354,7 +354,7 @@ class Round(Struct, gc=True):
             return why_not(shape, self.places, self.free)
         return why_not(shape, self.places, self.free, self.devices, self.users(head, plan.placements))
 
-    def _start(self, request: Resources) -> int:
+    def _first_candidate(self, request: Resources) -> int:
         index, places = self._first_room.get(request, 0), self.places
         while index < len(places) and not request.fits(self.free.get(places[index].key, _NOTHING)):
             index += 1
@@ -373,13 +373,13 @@ class Round(Struct, gc=True):
         if limit := _limit_reached(queue, self.usage.setdefault(name, Usage()), shape):
             return f"queue {name} is at its {limit}"
         limit = "" if user is None else _limit_reached(queue.per_user, self._used_by(name, user), shape)
-        return f"{user or 'nobody'} is at the {limit} of each user in queue {name}" if limit else ""
+        return f"{user or 'nobody'} is at the per-user {limit} of queue {name}" if limit else ""
 
     def _used_by(self, queue: str, user: str) -> Usage:
         return self.by_user.setdefault((queue, user), Usage())
 
     def _maybe_reserve(self, shape: Shape, head: Waiting) -> None:
-        """Keep free on its nodes what the first job needs that waited too long; later ones can use what is left."""
+        """Reserve nodes for the first job that has waited too long; later jobs can use what is left there."""
         starving = self.now - head.since >= self.limits.reserve_after_s
         if self._reserved or not starving or fit_alone(shape, self.places) is None:
             return
@@ -394,19 +394,19 @@ _NO_CEILING = Ceiling()
 
 
 def _whole(shape: Shape) -> Resources:
-    """Sum of the requests of all ranks."""
+    """Return the sum of the requests of all ranks."""
     request, gang = shape.request, shape.gang
     named = tuple([(name, amount * gang) for name, amount in request.named]) if request.named else ()
     return Resources(request.cpu_m * gang, request.memory * gang, request.gpu * gang, request.share_m * gang, named)
 
 
 def _limit_reached(limits: Queue | UserLimits, usage: Usage, shape: Shape) -> str:
-    """Name the limit that one job more would be beyond, if any.
+    """Name the limit that one more job would exceed, if any.
 
     Args:
-        limits: Of a queue, or of each user in it.
-        usage: What all jobs there use, or all of that user.
-        shape: What the job asks for.
+        limits: The limits of a queue, or of each user in it.
+        usage: What all jobs there use, or those of the user.
+        shape: What the job requests.
     """
     most_jobs, ceiling = limits.max_running_jobs, limits.max_running
     if most_jobs is not None and usage.jobs >= most_jobs:

@@ -15,10 +15,10 @@ MOST_PRIORITY = 1_000_000
 
 
 class UnknownEnd(StrEnum):
-    """What happens to a job when nobody knows how its run ended, and no rule says: ``onUnknownEnd``."""
+    """What happens to a job when the end of its run is unknown and no rule matches: ``onUnknownEnd``."""
 
     RETRY = "Retry"
-    """As any run that was lost with its place: a new attempt, on the infrastructure budget."""
+    """A new attempt on the infrastructure budget, as for any lost run."""
     HOLD = "Hold"
     """Wait for a user, who can find out what the program has done."""
     FAIL = "Fail"
@@ -26,12 +26,12 @@ class UnknownEnd(StrEnum):
 
 
 class Streams(StrEnum):
-    """How what a program writes to its two output streams is kept."""
+    """How a program's two output streams are kept."""
 
     TOGETHER = "together"
-    """In one log, as it came."""
+    """In one log, in the order of writing."""
     SEPARATE = "separate"
-    """In a log for each; how they followed each other is not known then."""
+    """In one log each; the order between them is lost."""
 
 
 class Whole(NamedTuple):

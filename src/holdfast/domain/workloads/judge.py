@@ -21,7 +21,7 @@ from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.decide import add_tried, decide, delay_s
 from holdfast.domain.policy.model import Action, Decision, RetryHistory, RetrySettings
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.shortage import met, uncounted
+from holdfast.domain.shortage import shortage_decision, shortage_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -157,7 +157,7 @@ def tried_by(unit: Unit, runs: Iterable[Run], failure: Failure | None) -> tuple[
     They are those where a program of it began, or could not be started for another reason than a shortage there.
     """
     nodes = [run.node for run in runs if run.may_have_run]
-    if failure is not None and met(failure) is None:
+    if failure is not None and shortage_of(failure) is None:
         nodes.append(failure.node or "")
     return add_tried(unit.tried, *nodes)
 
@@ -174,9 +174,9 @@ def decide_retry(failure: Failure, history: RetryHistory, judgement: Judgement, 
         judgement: What is in force, and what speaks against the job.
         shape: What would be placed next.
     """
-    short_of = met(failure)
+    short_of = shortage_of(failure)
     if short_of is not None:
-        return uncounted(short_of, failure.node, history.refusals)
+        return shortage_decision(short_of, failure.node, history.refusals)
     ruleset, suspicion = judgement.ruleset, judgement.suspicion
     if ruleset.any_cause:
         failure, suspicion = evolve(failure, cause=Cause.UNKNOWN), None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.dialects.jobset.wording import Engines
-    from holdfast.domain.configured import Configured
+    from holdfast.domain.file_settings import FileSettings
     from holdfast.domain.job import Job, Queue
     from holdfast.domain.policy.model import RetryPolicy
 
@@ -124,7 +124,7 @@ def read_policy(value: Mapping[str, Any]) -> RetryPolicy:
     return policy
 
 
-def read_configuration(text: str, file: str) -> Configured:
+def read_configuration(text: str, file: str) -> FileSettings:
     """Read a configuration file.
 
     Raises:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from holdfast.domain.access import Principal
-    from holdfast.domain.configured import Configured
+    from holdfast.domain.file_settings import FileSettings
     from holdfast.domain.job import Node
     from holdfast.ports.blobs import Blobs
     from holdfast.ports.calls import CallRunner
@@ -65,7 +65,7 @@ class Backend:
     """Whether the machine has a group of a name; it may take a while."""
     as_submitters: bool = False
     """Whether programs run as who submits them."""
-    reload: Callable[[Caller], tuple[Configured, bool] | None] = lambda _: None
+    reload: Callable[[Caller], tuple[FileSettings, bool] | None] = lambda _: None
     """Reads the configuration file again, and says what it says and whether that is new; ``None``: there is none."""
 
     @cached_property

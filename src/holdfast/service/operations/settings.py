@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.access.grants import Access
     from holdfast.domain.audit import Caller
-    from holdfast.domain.configured import Configured
+    from holdfast.domain.file_settings import FileSettings
     from holdfast.domain.policy.model import RetrySettings
     from holdfast.errors import Problem
     from holdfast.ports.store import Store
@@ -45,8 +45,8 @@ class SettingsOperations(Struct, frozen=True):
 
     @asks(Right.CHANGE, Subject.SETTINGS)
     def reload(
-        self, caller: Caller, read: Callable[[Caller], tuple[Configured, bool] | None]
-    ) -> tuple[Configured, bool]:
+        self, caller: Caller, read: Callable[[Caller], tuple[FileSettings, bool] | None]
+    ) -> tuple[FileSettings, bool]:
         """Read the configuration file again; returns what it says, and whether that is new.
 
         Raises:

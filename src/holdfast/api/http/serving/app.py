@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from holdfast.domain.audit import Caller
-    from holdfast.domain.configured import Configured
+    from holdfast.domain.file_settings import FileSettings
     from holdfast.errors import HoldfastError
     from holdfast.ports.blobs import Blobs
     from holdfast.ports.calls import CallRunner
@@ -81,7 +81,7 @@ class Probes(Struct, frozen=True):
     """Those doors that answer on this port, by how their paths begin."""
     budget: MemoryBudget = field(default_factory=MemoryBudget)
     """Of what is accepted at any door, and not answered yet."""
-    reload: Callable[[Caller], tuple[Configured, bool] | None] = lambda _: None
+    reload: Callable[[Caller], tuple[FileSettings, bool] | None] = lambda _: None
     """Reads the configuration file again, if there is one."""
 
 

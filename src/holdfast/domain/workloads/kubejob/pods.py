@@ -12,7 +12,7 @@ from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.policy.model import Backoff
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.shortage import met
+from holdfast.domain.shortage import shortage_of
 from holdfast.domain.workloads.kubejob.model import Pod, PodPhase
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def is_disruption(outcome: RunOutcome) -> bool:
 
 def failed_by_itself(outcome: RunOutcome) -> bool:
     """Whether a program failed, and not because all of them were stopped, or its node was short of something."""
-    return not outcome.succeeded and outcome.ended_by not in _STOPPED and met(outcome) is None
+    return not outcome.succeeded and outcome.ended_by not in _STOPPED and shortage_of(outcome) is None
 
 
 def named(outcome: RunOutcome, container: str) -> RunOutcome:

@@ -24,7 +24,7 @@ from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.model import Action
 from holdfast.domain.record import evolve
-from holdfast.domain.shortage import met
+from holdfast.domain.shortage import shortage_of
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.judge import Try, judge
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
@@ -159,7 +159,7 @@ class ProgramRestarts:
                     self._stop_straggler(name, pod.record, run)
                 continue
             outcome = run.outcome
-            if outcome is not None and not outcome.succeeded and (met(outcome) or (restarts and goes_on)):
+            if outcome is not None and not outcome.succeeded and (shortage_of(outcome) or (restarts and goes_on)):
                 self._ended(name, pod.record, run)
 
     def _stop_straggler(self, name: str, record: PodRecord, run: Run) -> None:
@@ -196,7 +196,7 @@ class ProgramRestarts:
         facts, plan, most = self.facts, self.facts.plan, self._max_in_place
         judgement = facts.judging(run)
         rulesets = self._rulesets(outcome, judgement.ruleset)
-        if not rulesets and met(failure) is None:
+        if not rulesets and shortage_of(failure) is None:
             return None
         shape = plan.shape(facts.job, record, domain=self.record.domain)
         reached = max(record.in_place, self._reached if plan.in_place else -1)
@@ -253,7 +253,7 @@ class ProgramRestarts:
         pod = evolve(self.pods[name], run=None, last=run, shown=None)
         self.orders.forget.append(run.uid)
         keeps = self.facts.plan.in_place and not pod.record.place_given_up
-        if keeps and run.outcome is not None and not is_disruption(run.outcome) and not met(run.outcome):
+        if keeps and run.outcome is not None and not is_disruption(run.outcome) and not shortage_of(run.outcome):
             kept = evolve(run, uid=f"{run.uid}/kept")
             pod = evolve(pod, kept=kept)
             self.orders.keep[kept.uid] = kept
@@ -270,7 +270,7 @@ class ProgramRestarts:
     def _notify_set(self, record: PodRecord, failure: Failure, decision: Decision) -> None:
         """Say in the log of the job's set what its rules do not see."""
         what, plan = f"pod {record.name}: {in_words(failure)}", self.facts.plan
-        if plan.in_place and met(failure) is None:
+        if plan.in_place and shortage_of(failure) is None:
             notice = SetNotice("Warning", "RestartInPlace", f"{what}; the set restarts in place")
             if not decision.grants_retry:
                 notice = SetNotice("Warning", "RestartInPlaceRefused", f"{what}; {decision.reason}")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.access.tokens import ApiToken
     from holdfast.domain.audit import AuditedChange, Caller
-    from holdfast.domain.configured import Configured
+    from holdfast.domain.file_settings import FileSettings
     from holdfast.domain.placement.cordon import Cordon, Pause
     from holdfast.domain.policy.model import RetrySettings
     from holdfast.ports.catalogue import Catalogue
@@ -171,7 +171,7 @@ class SqlCatalogueStore(StorePart):
                 changed = None if access == before.access else access
                 self._tell(connection, audit.on_settings(caller, settings, default_policy, changed))
 
-    def put_configured(self, configured: Configured | None, *, caller: Caller | None = None) -> bool:
+    def put_configured(self, configured: FileSettings | None, *, caller: Caller | None = None) -> bool:
         with self._editing() as (connection, before):
             if configured == before.configured:
                 return False

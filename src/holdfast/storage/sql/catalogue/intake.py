@@ -10,7 +10,7 @@ from holdfast.compiled.codec import load_array, load_entry
 from holdfast.compiled.workloads import needs_of
 from holdfast.domain.audit import Subject
 from holdfast.domain.job import JOB_WAITING, JobState, Queue
-from holdfast.domain.placement.intake import WINDOW_S, Incoming, Load, excess
+from holdfast.domain.placement.intake import WINDOW_S, Incoming, Load, exceeded_limits
 from holdfast.domain.terms.workload_kinds import ARRAY
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.base import Owner
@@ -150,7 +150,9 @@ def require_room(
         (queue, overrun)
         for queue in sorted(queues, key=lambda queue: queue.name)
         for submitter in (None, user)
-        for overrun in excess(queue, submitter, loads[queue.name, submitter], incoming.get(queue.name, Incoming()), now)
+        for overrun in exceeded_limits(
+            queue, submitter, loads[queue.name, submitter], incoming.get(queue.name, Incoming()), now
+        )
     ]
     if not excesses:
         return

@@ -1,4 +1,4 @@
-"""What a configuration file of another system says for everyone, over what the operator's settings say."""
+"""Settings from another system's configuration file, which override the operator's settings."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
     from holdfast.domain.policy.model import RetrySettings
 
 
-class Retries(Struct, frozen=True):
-    """What the file says of retries, where it says anything of them."""
+class FileRetries(Struct, frozen=True):
+    """The file's settings about retries."""
 
     enabled: bool
-    """Whether retry policies apply to the jobs of its door."""
+    """Whether retry policies apply to the jobs of that system's door."""
     global_max_retries: int
     default_backoff: Backoff
     default_policy: str | None = None
 
 
-class Configured(Struct, frozen=True):
-    """What a file says."""
+class FileSettings(Struct, frozen=True):
+    """The settings of a file."""
 
     file: str
-    """Its name, for whoever is refused a setting of its."""
-    retries: Retries | None = None
+    """Its name, for messages that refuse to change its settings elsewhere."""
+    retries: FileRetries | None = None
     categories: tuple[FailureCategory, ...] = ()
-    """Looked at before those that are stored, in their order."""
+    """Tried before the stored categories, in this order."""
     default_category: str = ""
-    """Of a failure that none of these and none of those fits; the built-in ones are not looked at then."""
+    """The category of a failure that neither these nor the stored ones match; built-in ones are not tried then."""
     default_subcategory: str = ""
 
     @property
@@ -41,7 +41,7 @@ class Configured(Struct, frozen=True):
         return self.retries is None or self.retries.enabled
 
     def over(self, settings: RetrySettings, default_policy: str | None) -> tuple[RetrySettings, str | None]:
-        """Return the settings that are in force, and the name of the default policy."""
+        """Return the settings in force, and the name of the default policy."""
         from_file = self.retries
         if from_file is None:
             return settings, default_policy
@@ -53,7 +53,7 @@ class Configured(Struct, frozen=True):
     def beside(
         self, settings: RetrySettings, default_policy: str | None, own: tuple[RetrySettings, str | None]
     ) -> tuple[RetrySettings, str | None]:
-        """Return what to store of new settings: of what the file says, what was stored before."""
+        """Return what to store of new settings: what the file sets keeps its stored value."""
         if self.retries is None:
             return settings, default_policy
         before, policy = own
@@ -61,12 +61,12 @@ class Configured(Struct, frozen=True):
         return kept, policy
 
     def problems(self, settings: RetrySettings, default_policy: str | None) -> list[Problem]:
-        """Say what of new settings is the file's to say."""
+        """List the new settings that only the file can change."""
         ruled, policy = self.over(settings, default_policy)
         comparisons = (
             ("globalMaxRetries", ruled.global_max_retries == settings.global_max_retries),
             ("defaultBackoff", ruled.default_backoff == settings.default_backoff),
             ("defaultPolicyName", policy == default_policy),
         )
-        hint = f"edit {self.file}, which is read again when it changes"
+        hint = f"edit {self.file}; it is read again when it changes"
         return [Problem(path, f"is set by {self.file}", hint=hint) for path, same in comparisons if not same]
