@@ -154,7 +154,7 @@ def test_a_queues_secret_is_for_the_jobs_of_that_queue(files: SecretFiles, tmp_p
     bob = submitter(files, store, "bob")
     env = {"KEY": {"secret": "hub"}}
     bob.submit(read_job_mapping({"command": ["true"], "queue": "ml", "env": env}))
-    with pytest.raises(Forbidden, match="not for it"):
+    with pytest.raises(Forbidden, match="may not use"):
         bob.submit(read_job_mapping({"command": ["true"], "env": env}))
 
 

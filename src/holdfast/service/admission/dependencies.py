@@ -285,7 +285,7 @@ class DependencyResolver:
         if not dependency.by_index or item is None or item.array is None:
             if dependency.condition is Condition.STARTED and seen.target != DependencyKind.JOB:
                 allowed = tuple(condition.value for condition in Condition if condition is not Condition.STARTED)
-                return Problem("", f"{_NOT_STARTED}, not {info_of(seen.target).noun} {seen.name!r}", allowed)
+                return Problem("", f"{_NOT_STARTED}, not that of {info_of(seen.target).noun} {seen.name!r}", allowed)
             return None
         if seen.array is None:
             hint = "leave out index to wait for all of it"
