@@ -59,9 +59,9 @@ class JobsWanted(TypedDict, total=False):
     ids: Sequence[str] | None
     """Only these, at most 200."""
     user: str | None
+    """Name of who submitted them."""
     group: str | None
     """With a slash at its end, also what is below it."""
-    """Name of who submitted them."""
 
 
 class JobCalls:
@@ -287,20 +287,12 @@ class JobCalls:
         return self._connection.call(JobSummary, "POST", path, repeatable=repeatable, json={"reason": reason})
 
 
-def _filters(wishes: JobsWanted) -> dict[str, Any]:
-    return {
-        "state": list(wishes.get("states", ())) or None,
-        "queue": wishes.get("queue"),
-        "name": wishes.get("name"),
-        "label": label_params(wishes.get("labels")),
-        "job_set": wishes.get("job_set"),
-        "quarantined": wishes.get("quarantined") or None,
-        "array": wishes.get("array"),
-        "tasks": None if wishes.get("tasks", True) else "false",
-        "id": wishes.get("ids"),
-        "user": wishes.get("user"),
-        "group": wishes.get("group"),
-    }
+def _filters(filters: JobsWanted) -> dict[str, Any]:
+    """Write filters as the parameters of the address; most have the same name."""
+    parameters = dict[str, Any](filters)
+    states, labels, tasks = parameters.pop("states", ()), parameters.pop("labels", None), parameters.pop("tasks", True)
+    parameters |= {"state": list(states) or None, "label": label_params(labels), "id": parameters.pop("ids", None)}
+    return {**parameters, "tasks": None if tasks else "false", "quarantined": filters.get("quarantined") or None}
 
 
 def _lenient(*, lenient: bool) -> dict[str, str]:

@@ -49,10 +49,10 @@ ACTS = {
 }
 """The act that the audit log records when a right is refused."""
 RIGHTS = {
+    **dict.fromkeys(Act, Right.CHANGE),
     **dict.fromkeys((Act.CANCEL, Act.DELETE), Right.CANCEL),
     Act.PREEMPT: Right.PREEMPT,
     Act.REPRIORITIZE: Right.REPRIORITIZE,
-    **dict.fromkeys((Act.HOLD, Act.RELEASE, Act.RETRY, Act.SUSPEND, Act.RESUME, Act.RESTART), Right.CHANGE),
 }
 """The right that each act on existing work needs."""
 SUBJECT = "subject"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.domain.access.group import Grouped
 from holdfast.domain.job import JobState
-from holdfast.domain.record import Struct, asdict
+from holdfast.domain.record import Struct, asdict, evolve
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import InvalidRequest, Problem
@@ -105,23 +105,7 @@ def read_states(
 
 def mark_of(where: JobFilter) -> str:
     """Return what tells lists apart, for their cursors."""
-    labels = sorted(where.labels)
-    parts: tuple[object, ...] = (
-        sorted(where.states or ()),
-        where.queue,
-        where.name,
-        where.job_set,
-        labels,
-        where.quarantined,
-        where.reasoned,
-        where.tasks,
-        where.submitted_by,
-        where.group,
-        where.named,
-    )
-    if where.ids is not None:
-        parts = (*parts, sorted(where.ids))
-    return sha256(json.dumps(parts, default=asdict).encode()).hexdigest()[:12]
+    return _mark(evolve(where, labels=tuple(sorted(where.labels)), seen=None))
 
 
 def workload_filter(user: str | None, group: str | None) -> WorkloadFilter:
@@ -131,5 +115,12 @@ def workload_filter(user: str | None, group: str | None) -> WorkloadFilter:
 
 def mark_of_workloads(where: WorkloadFilter, states: Collection[str], labels: Collection[tuple[str, str]]) -> str:
     """Return what tells lists of arrays or of job sets apart, for their cursors, whose length is limited."""
-    parts = (asdict(where), sorted(states), sorted(labels))
-    return sha256(json.dumps(parts, default=asdict).encode()).hexdigest()[:12]
+    return _mark((where, sorted(states), sorted(labels)))
+
+
+def _mark(parts: object) -> str:
+    return sha256(json.dumps(parts, default=_plain).encode()).hexdigest()[:12]
+
+
+def _plain(value: Any) -> object:  # noqa: ANN401 - a record or a set
+    return sorted(value) if isinstance(value, frozenset) else asdict(value)

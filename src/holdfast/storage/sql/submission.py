@@ -57,20 +57,8 @@ Rows = list[tuple[Any, ...]]
 
 
 _DIGEST_BYTES = 24
-_ACTS = {
-    RequestKind.UPDATE: Act.UPDATE,
-    RequestKind.CANCEL: Act.CANCEL,
-    RequestKind.CANCEL_UNLESS_STARTED: Act.CANCEL,
-    RequestKind.HOLD: Act.HOLD,
-    RequestKind.RELEASE: Act.RELEASE,
-    RequestKind.RESTART: Act.RESTART,
-    RequestKind.DELETE: Act.DELETE,
-    RequestKind.RETRY: Act.RETRY,
-    RequestKind.PREEMPT: Act.PREEMPT,
-    RequestKind.REPRIORITIZE: Act.REPRIORITIZE,
-    RequestKind.CORDON: Act.CORDON,
-    RequestKind.UNCORDON: Act.UNCORDON,
-}
+_ACTS = {kind: Act(kind.value) for kind in RequestKind if kind.value in {*Act}}
+_ACTS[RequestKind.CANCEL_UNLESS_STARTED] = Act.CANCEL
 _ACTS_WHERE_SUSPENDED = {**_ACTS, RequestKind.HOLD: Act.SUSPEND, RequestKind.RELEASE: Act.RESUME}
 
 
