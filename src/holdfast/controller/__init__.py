@@ -1,5 +1,5 @@
-"""The only writer of lifecycle state: takes requests and reports in, decides, commits, publishes.
+"""The only writer of lifecycle state: takes in requests and reports, decides, commits and publishes.
 
-Start with ``controller.Controller.tick``. ``state`` is its memory; each kind of ``workloads`` collects facts,
-has the domain decide, and stores what follows.
+Start reading at ``controller.Controller.tick``. ``state`` is its memory. Each kind of ``workloads`` collects facts, has
+the domain decide, and stores the result.
 """

@@ -1,4 +1,4 @@
-"""An attempt in flight, as the controller keeps it."""
+"""An attempt in flight, as the controller holds it in memory."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class Active(Struct, eq=False, gc=True):
     last: HistoryRow | None = None
     """The last step of its history."""
     placed: int = 0
-    """Of pods: how many runs were named so far, so that no uid is used twice."""
+    """For pods: how many runs were created so far, so that no uid is used twice."""
     pods: bool = False
-    """Whether its runs come and go one by one, and each counts as a job of its queue."""
+    """Whether its runs are pods that come and go one by one, each counting as a job of its queue."""
     order: Callable[[Run, float], RunOrder] | None = None
-    """Writes the order for one of its runs as of now, where the specification alone is not enough."""
+    """Writes the current order for one of its runs, if the specification alone is not enough."""
 
     def fresh_uid(self, rank: int) -> str:
-        """Return a uid that no run of this attempt had before."""
+        """Return a uid that no run of this attempt has had."""
         self.placed += 1
         return f"{self.attempt.job_id}-{self.attempt.number}-{rank}-{self.placed}"
 
     @property
     def counts_for(self) -> int:
-        """How many jobs it is to the limits of its queue: one, or each of its pods that has not ended."""
+        """How much it counts against its queue's limits: one, or the number of its pods that have not ended."""
         return sum(run.status not in RUN_TERMINAL for run in self.runs.values()) if self.pods else 1

@@ -1,4 +1,4 @@
-"""A cache that cannot grow without end."""
+"""A cache of bounded size."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ A = TypeVar("A")
 
 
 class BoundedCache(dict[Hashable, A]):
-    """Answers that can be recomputed, by question.
+    """Results that can be computed again, by key.
 
-    When full, it is emptied at once: jobs come and go for as long as a server runs, nearly every one brings a new
-    question, and what is asked often is soon cached again.
+    When full, it is emptied at once. Jobs come and go for as long as a server runs and most bring new keys; frequent
+    keys are soon cached again.
     """
 
     __slots__ = ("_most",)
 
     def __init__(self, most: int) -> None:
-        """Start empty; holds ``most`` answers at most."""
+        """Hold at most ``most`` results."""
         super().__init__()
         self._most = most
 
     def keep(self, question: Hashable, answer: A) -> A:
-        """Keep an answer that was just worked out, and return it."""
+        """Store a new result and return it."""
         if len(self) >= self._most:
             self.clear()
         self[question] = answer

@@ -1,15 +1,15 @@
-"""How long something has been waited for, whatever happens to the clock meanwhile.
+"""Measures waiting times although clocks get adjusted.
 
-Times are stored by a wall clock, perhaps of another machine, and clocks get adjusted. Giving up on a program too early
-runs it twice, and a retry that waits for an hour that the clock has jumped is late by an hour.
+Stored times come from a wall clock, perhaps on another machine. Giving up on a program too early runs it twice, and a
+retry must not wait an hour longer because the clock jumped by an hour.
 
-- Set forward while this process runs: time counts at the earliest from the start of this process, and a step of its
-  clock does not count (``Patience``).
-- Set back before this process started: it finds stored times that are yet to come. A running process does not follow
-  such a clock, but the next one does, so each stored delay lasts at most its whole length from the start of this
+- If the clock is set forward while this process runs, waiting counts from the start of this process at the earliest,
+  and the step does not count (``Patience``).
+- If it was set back before this process started, stored times may lie in the future. A running process does not follow
+  such a clock, but the next one does; so each stored delay lasts at most its whole length from the start of this
   process (``in_our_time``, ``retried_sooner``).
 
-Deadlines stay those of the clock that people read: were they counted anew, the clock's return would end work too early.
+Deadlines stay as people read them: if they were counted anew, setting the clock right would end work too early.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ E = TypeVar("E", "Attempt", "Run")
 
 
 def in_our_time(stored: Snapshot, now: float) -> Snapshot:
-    """Return what was stored as if no delay in it had begun later than now; for jobs' own see ``retried_sooner``."""
+    """Return a stored record with no delay that begins later than now; for jobs see ``retried_sooner``."""
     runs = {run.uid: run for run in stored.runs if run.decision is not None}
     return evolve(
         stored,
@@ -46,14 +46,14 @@ def in_our_time(stored: Snapshot, now: float) -> Snapshot:
 
 
 def retried_sooner(stored: Snapshot, now: float) -> Iterator[Job]:
-    """Yield those jobs that are to be retried sooner than is stored: after the whole delay from now."""
+    """Yield the jobs whose retry is to come earlier than stored: after the whole delay from now."""
     for job in stored.jobs:
         if job.state is JobState.BACKOFF and job.retry_at is not None and job.updated_at > now:
             yield evolve(job, retry_at=_due(job.retry_at, job.updated_at, now), updated_at=now)
 
 
 def _due(due: float, since: float, now: float) -> float:
-    """Return when something is due that was put off at a time which may not have come yet."""
+    """Return the due time of a delay whose beginning may lie in the future."""
     return due - max(0.0, since - now)
 
 
@@ -105,12 +105,12 @@ def _set(stored: JobSet, now: float) -> JobSet:
 
 
 _A_STEP_S = 0.1
-"""How far the clock must jump ahead for that to be a step and not an inaccuracy of reading it."""
+"""A larger jump of the clock counts as a step, a smaller one as inaccuracy."""
 _MOST_STEPS = 64
 
 
 class Patience:
-    """Says since when something has been waited for, as far as this process can vouch for it.
+    """Tells since when something has been waiting, as far as this process can vouch for it; see the module.
 
     The time a status was entered is stored by a wall clock, perhaps of another machine, and clocks get adjusted. Giving
     up on a program too early runs it twice, so time counts at the earliest from the start of this process, and a step
@@ -118,21 +118,20 @@ class Patience:
     """
 
     def __init__(self, clock: SteadyClock) -> None:
-        """Start counting."""
         self._clock = clock
         self._began = clock.now()
         self._ahead = self._began - clock.steady()
         self._steps: list[tuple[float, float]] = []
-        """Where the clock was set forward: its reading then, and by how much."""
+        """Forward steps of the clock: the reading after each, and its size."""
 
     def look(self, now: float) -> None:
-        """Notice whether the clock was set forward; it never goes back within a process."""
+        """Notice whether the clock was set forward; within a process it never goes back."""
         ahead = now - self._clock.steady()
         if ahead - self._ahead > _A_STEP_S:
             self._steps = [*self._steps[1 - _MOST_STEPS :], (now, ahead - self._ahead)]
             self._ahead = ahead
 
     def since(self, entered: float) -> float:
-        """Return since when, by today's clock, a status entered then has been waited in."""
+        """Return since when a status entered at that time has been waiting, by today's clock."""
         began = max(entered, self._began)
         return began + sum(step_s for at, step_s in self._steps if began < at) if self._steps else began

@@ -1,19 +1,19 @@
 """One tick of the controller: take in, decide, commit, publish.
 
-Why it commits before it publishes: an order that an executor has cannot be taken back, and a controller that dies
-remembers only what it has written. If it told first and then died, a program would run that no record knows, and the
-next controller would start it again. So a tick collects all changes in memory, writes them in one transaction, and
-only then changes what executors should have. A commit that the database refused leaves the changes for the next tick,
-and executors with what they had. A commit of which nobody knows whether it was made (``Uncertain``) ends this
-controller: to write it again could tell its events twice, so what is durable is read anew. A death between the commit
-and the publication costs nothing, because executors are told all that they should have, again and again.
+Commit before publish: an order that an executor has received cannot be taken back, and a controller that dies remembers
+only what it has written. If it published first and then died, a program would run that no record mentions, and the next
+controller would start it again. So a tick collects all changes in memory, writes them in one transaction, and only then
+changes what executors should have. If the database refuses the commit, the changes wait for the next tick, and
+executors keep what they had. If nobody knows whether the commit was made (``Uncertain``), this controller ends: writing
+it again could emit its events twice, so the durable state is read anew. A crash between commit and publication costs
+nothing, because executors are told everything they should have, again and again.
 
-Why it adopts: programs outlive the controller, so a new one must not take the silence at its start for their end. It
-reads every job that is not over, takes each run that was handed out for one that still goes on, and starts the lease of
-its executor anew. A run is missed only once its executor has answered this controller, named by its epoch, and does not
-have it (``observations``). Until then nothing of it is started a second time.
+Adoption: programs outlive the controller, so a new one must not mistake the silence at its start for their end. It
+reads every unfinished job, assumes that each run handed out is still going on, and restarts the lease of its executor.
+A run is missed only once its executor has answered this controller, named by its epoch, without that run
+(``observations``). Until then nothing of it is started a second time.
 
-Work is bounded per tick, so that a burst of requests or of failures delays nobody's lease.
+Work per tick is bounded, so that a burst of requests or failures delays nobody's lease.
 """
 
 from __future__ import annotations
@@ -57,46 +57,47 @@ class ControllerSettings(Struct, frozen=True):
 
     requests_per_tick: int = 200
     look_every_s: float = 0.0
-    """Shortest time between looks for requests and a new catalogue, unless a tick is told to look; 0 is every tick."""
+    """Shortest time in seconds between checks for requests and a new catalogue, unless asked to check; 0 checks every
+    tick."""
     attempts_per_tick: int = 500
-    """Most attempts a tick works on; in a storm the others wait for the next, which comes at once."""
+    """The most attempts that a tick handles; in a storm the others wait for the next tick, which follows at once."""
     attempts_at_once: int = 16
-    """Fewest it works on, if there are as many."""
+    """The fewest attempts that a tick handles, if there are as many."""
     kube_jobs_per_tick: int = 5000
-    """Most jobs made of pods it works on, each of which is less work."""
+    """The most jobs made of pods that a tick handles; each is less work than an attempt."""
     sweep_every_s: float = 1.0
-    """How often statuses are checked for being overdue, and waiting reasons renewed."""
+    """Seconds between checks for overdue statuses, which also renew the reasons of waiting jobs."""
     executor_lease_s: float | None = 60.0
-    """Silence after which an executor counts as lost; ``None``: never, for an executor in this process."""
+    """Seconds of silence after which an executor counts as lost; ``None`` for an executor in this process."""
     epoch: int | None = None
-    """The epoch the store lets it commit under; ``None`` where it owns the store alone."""
+    """The epoch under which the store accepts its commits; ``None`` if it is the store's only user."""
     places: bool = True
-    """Whether to start what waits; else only what has started already is looked after."""
+    """Whether to start waiting work; otherwise only running work is looked after."""
     round_limits: RoundLimits = RoundLimits()
     hopeless: HopelessAfter = HopelessAfter()
     """How long a job waits that no node could ever hold."""
     pods: PodSettings = PodSettings()
     token_digest: Callable[[str], str] = lambda _: ""
-    """Of the token of a run that has one of its own, by its uid; empty where none is given."""
+    """Returns the hash of a run's own token by the run's uid; empty if the run has none."""
     kinds: Callable[[Wiring], Kinds] = all_kinds
-    """The kinds of work it looks after."""
+    """The kinds of workloads."""
 
 
 class Ticked(Struct, frozen=True):
-    """What a tick did."""
+    """The result of a tick."""
 
     responses: Mapping[str, ExchangeResponse]
-    """Answers to exchanges, by executor; none to one that was overtaken, nor when the commit failed."""
+    """Responses to exchanges, by executor; none for an overtaken exchange or after a failed commit."""
     changed: frozenset[str]
-    """Executors whose desired set changed: worth a hint."""
+    """Executors whose desired set changed and which should be notified."""
     refused: Unavailable | None
-    """Why nothing could be committed, if so; the next tick tries again."""
+    """Why the commit was refused, if it was; the next tick tries again."""
     more: bool
-    """Whether there is more to do at once."""
+    """Whether there is more work to do at once."""
     next_due: float | None
-    """When the next thing is due."""
+    """When the next work is due."""
     written: Changes
-    """What was committed, for telemetry; empty when nothing was."""
+    """The committed changes, for telemetry; empty if there were none."""
 
 
 class Controller:
@@ -115,12 +116,12 @@ class Controller:
         """Restore everything that was in progress.
 
         Args:
-            store: What is durable.
+            store: The database.
             clock: Tells the time.
-            dice: For jitter.
-            load_spec: Reads a job's stored specification.
+            dice: Supplies jitter.
+            load_spec: Parses a job's stored specification.
             controller_epoch: A name no other controller on this store had; executors acknowledge it.
-            settings: Its limits and intervals.
+            settings: Limits and intervals.
         """
         self._store = store
         self._clock = clock
@@ -156,7 +157,7 @@ class Controller:
         self._placement = Placer(self.state, self._catalog, limits, self.quarantine, self.shortages, hopeless)
         self._looked_at = self._read_at = self._swept_at = float("-inf")
         self._mark: object = None
-        """The store's mark from before the last look."""
+        """The store's change mark before the last check."""
         self._restore(snapshot, kinds)
         for active in self.state.active.values():
             for run in active.runs.values():
@@ -213,11 +214,11 @@ class Controller:
         """Run one tick.
 
         Args:
-            exchanges: Executors' requests.
-            look: Look for users' requests at once: there was a hint of some.
+            exchanges: Requests of executors.
+            look: Whether to check for users' requests at once, after a hint.
 
         Raises:
-            Uncertain: The commit may or may not have been made; this controller is of no use any more.
+            Uncertain: The commit may or may not have been made; this controller must not be used any more.
         """
         now = self._clock.now()
         self._patience.look(now)
@@ -259,14 +260,14 @@ class Controller:
         )
 
     def has_news(self) -> bool:
-        """Whether there may be new requests since the last look; cheap."""
+        """Whether there may be new requests since the last check; cheap."""
         mark = self._store.mark()
         if mark is not None and mark == self._mark:
             return False
         news = self._store.news()
         if news.is_asked or news.catalogue_version != self._catalog.catalogue.version:
             return True
-        self._mark = mark  # it was this controller's own commit, or nothing that it looks at
+        self._mark = mark  # The change was this controller's own commit, or does not concern it.
         return False
 
     def answer(self, exchange: ExchangeRequest) -> ExchangeResponse:
@@ -281,13 +282,13 @@ class Controller:
         """Read requests and the catalogue; returns whether there may be more."""
         self._looked_at, mark = now, self._store.mark()
         if mark is not None and mark == self._mark and now - self._read_at < self._settings.sweep_every_s:
-            return False  # nothing was written since; now and then it is read all the same, and found damaged if it is
+            return False  # Nothing was written since. The catalogue is still read now and then, to find damage.
         self._read_at = now
         news = self._store.news()
         if news.catalogue_version != self._catalog.catalogue.version:
             self._catalog.read()
             self.state.schedule_needed, self.state.outbox.queue_notify = True, self._catalog.queue_notify
-            self._swept_at = float("-inf")  # a node may be to be drained
+            self._swept_at = float("-inf")  # A node may have to be drained.
         if self.state.changes.handled:
             return False
         requests = self._store.requests(limit=self._settings.requests_per_tick) if news.is_asked else ()
@@ -310,7 +311,7 @@ class Controller:
         try:
             self._store.commit(changes)
         except Uncertain:
-            raise  # to commit this again could write its events twice; what is durable is read anew instead
+            raise  # Committing this again could write its events twice; the durable state is read anew instead.
         except Unavailable as error:
             return error
         self.state.changes = Changes()

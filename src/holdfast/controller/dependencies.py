@@ -1,7 +1,7 @@
-"""Who waits for what: an index from what is waited for to those that wait, so that waiting costs nothing.
+"""An index from what is waited for to what waits, so that waiting costs nothing.
 
-It is rebuilt from the jobs that wait. What has ended before someone began to wait for it is looked up in the store, all
-of a tick, or of a restart, at once.
+It is rebuilt from the waiting jobs. What had ended before is looked up in the store, all of a tick or a restart at
+once.
 """
 
 from __future__ import annotations
@@ -31,47 +31,47 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Changes, ControllerStore
 
 _AT_ONCE = 1000
-"""Those that are looked at in the tick in which what they wait for ends; the others follow at their kind's pace."""
+"""How many waiting workloads are looked at in the tick in which a dependency ends; the others follow at their kind's
+pace."""
 _MISSING = AwaitedState(missing=True)
 
 
 def _going_on(states: dict[str, AwaitedState], key: str, error: HoldfastError) -> None:
-    """Have those who wait for something that cannot be read wait on: it is left alone, and may be read again."""
+    """Keep work waiting for something unreadable: that is left alone and may become readable again."""
     del error
     states[key] = AwaitedState()
 
 
 class Prerequisite(Struct, eq=False, gc=True):
-    """Something that is waited for."""
+    """Something that work waits for."""
 
     standing: AwaitedState | None
-    """As last seen; ``None``: it is to be looked up."""
+    """Its state as last seen; ``None`` until it is looked up."""
     dependents: dict[str, str] = field(default_factory=dict)
-    """Kinds of those that wait for it, by id."""
+    """The kinds of the workloads that wait for it, by id."""
 
 
 class Waits:
-    """Everything that is waited for, by id."""
+    """Everything that work waits for, by id."""
 
     def __init__(self, queue: WorkQueue) -> None:
-        """Start with nothing."""
         self.awaited: dict[str, Prerequisite] = {}
         self._queue = queue
         self._unknown: dict[str, None] = {}
 
     def heed(self, key: str, what: Job | Workload | None) -> None:
-        """Note how something stands, if it is waited for, and look at those whose condition that may decide.
+        """Note the state of a record, and have those waiting for it looked at if that may decide their condition.
 
         Args:
-            key: Its id.
-            what: Its record as it is now; ``None``: it was forgotten.
+            key: The record's id.
+            what: The present record; ``None`` if it was forgotten.
         """
         entry = self.awaited.get(key)
         if entry is None or (isinstance(what, Workload) and not isinstance(what, Owner)):
-            return  # the record of a job's pods is none: the job is what is waited for
+            return  # The record of a job's pods is skipped: the job itself is what is waited for.
         standing = standing_of(what)
         if what is None and entry.standing is not None and entry.standing.outcome:
-            return  # how it had ended stays, also when it is forgotten before those who wait are looked at
+            return  # How it ended stays known, even if it is forgotten before those waiting are looked at.
         before, entry.standing = entry.standing, standing
         if not standing.outcome and (not standing.started or (before is not None and before.started)):
             return
@@ -82,7 +82,7 @@ class Waits:
             self._queue.defer(kind, dependent)
 
     def watch(self, key: str, kind: str, after: Sequence[Dependency], met: Sequence[int]) -> None:
-        """Have a workload looked at when something has become of what it waits for; at once if that may be so."""
+        """Have a workload looked at when a dependency changes, or at once if it may have changed already."""
         due = False
         for place, dependency in enumerate(after):
             if place in met:
@@ -108,7 +108,7 @@ class Waits:
         return entry
 
     def leave(self, key: str, after: Sequence[Dependency]) -> None:
-        """Have a workload wait for nothing any more."""
+        """Stop waiting on behalf of a workload."""
         for dependency in after:
             for awaited in (dependency.id, dependency.array):
                 entry = self.awaited.get(awaited)
@@ -120,7 +120,7 @@ class Waits:
                     self._unknown.pop(awaited, None)
 
     def look_up(self, store: ControllerStore, changes: Changes) -> None:
-        """Look up what is not known yet; what is not committed yet is newer than what is stored."""
+        """Look up unknown dependencies; uncommitted changes are newer than what is stored."""
         if not self._unknown:
             return
         unknown, self._unknown = list(self._unknown), {}
@@ -136,11 +136,11 @@ class Waits:
                     states[key] = standing_of(newest)
         for key in unknown:
             entry = self.awaited[key]
-            if entry.standing is None or not entry.standing.outcome:  # it may have ended and be deleted by now
+            if entry.standing is None or not entry.standing.outcome:  # It may have ended and been deleted.
                 entry.standing = states.get(key, _MISSING)
 
     def standings(self, after: Sequence[Dependency], met: Sequence[int]) -> list[AwaitedState]:
-        """Return how each thing stands that is waited for; of what is not waited for any more anything."""
+        """Return the states of dependencies; one that is no longer tracked gets any state."""
         return [_MISSING if place in met else self._standing(dependency) for place, dependency in enumerate(after)]
 
     def _standing(self, dependency: Dependency) -> AwaitedState:

@@ -1,7 +1,7 @@
-"""Takes their places from runs: on machines that run out of memory or disk, and on nodes that are being drained.
+"""Evicts runs from machines short of memory or disk, and from nodes that are being drained.
 
-Machines lose one run at a time, as ``domain.placement.pressure`` chooses; a drained node loses all of them. What
-follows is each kind's own rule for work whose place was taken.
+A machine loses one run at a time, as ``domain.placement.pressure`` chooses; a drained node loses all of them. Each
+kind's own rules decide what happens to evicted work.
 """
 
 from __future__ import annotations
@@ -34,12 +34,11 @@ _MILLI = 1000
 
 
 class Evictions:
-    """What the machine of each executor runs out of, and what was evicted last because of that."""
+    """The pressure on each executor's machine, and the last eviction because of it."""
 
     def __init__(
         self, state: ControllerState, quarantine: Quarantine, shortages: Shortages, steady: Callable[[], float]
     ) -> None:
-        """Start with nothing known of any machine."""
         self._state = state
         self._quarantine = quarantine
         self._shortages = shortages
@@ -48,7 +47,7 @@ class Evictions:
         self._last: dict[str, LastEviction] = {}
 
     def take(self, request: ExchangeRequest, now: float) -> None:
-        """Take in what a machine runs out of, and evict a run if one is due."""
+        """Take in the pressure on a machine, and evict a run if one is due."""
         executor, pressure = request.executor, request.pressure
         before = self.pressed.get(executor)
         if pressure is None:
@@ -69,8 +68,8 @@ class Evictions:
         last = self._last[executor] = last.after_measurement(pressure, steady, going=bool(going))
         hard = any(lack.hard for lack in pressure.lacks)
         for active, run in going:
-            if hard and run.interrupted is Interruption.EVICT:  # its own grace is too long now
-                message = "" if active.pods else active.job.reason  # a pod's is kept with it
+            if hard and run.interrupted is Interruption.EVICT:  # Its own grace period is too long now.
+                message = "" if active.pods else active.job.reason  # A pod's eviction is recorded with the pod.
                 self._stop(active, Taking(Interruption.EVICT_NOW, message, uid=run.uid), now)
         if not last.allows(pressure, steady):
             return
@@ -106,15 +105,14 @@ def _taking(chosen: Eviction) -> Taking:
 
 
 class Drains:
-    """What runs on nodes that should have nothing."""
+    """Empties nodes that are being drained."""
 
     def __init__(self, state: ControllerState, quarantine: Quarantine) -> None:
-        """Remember where runs are."""
         self._state = state
         self._quarantine = quarantine
 
     def run(self, cordons: Mapping[str, Cordon], now: float) -> None:
-        """Have whatever runs on a draining node stopped; what is being stopped already is left alone."""
+        """Have every run on a draining node stopped; runs that are stopping already are left alone."""
         draining = {name: cordon for name, cordon in cordons.items() if cordon.drain}
         for job_id, active in list(self._state.active.items()) if draining else ():
             nodes = {

@@ -1,8 +1,7 @@
-"""Which jobs are children of which, as far as both go on, so that those of a parent that has ended are found at once.
+"""Tracks unfinished parents and children, so that the children of an ended parent are found at once.
 
-It is rebuilt from the jobs that have not ended. The end of a parent and what is asked of its children are one commit:
-a controller that is killed has stored both or neither. A child that comes in when its parent has ended already is
-noticed as it is taken in.
+It is rebuilt from the unfinished jobs. The end of a parent and the requests to its children are one commit, so a
+controller that is killed has stored both or neither. A child submitted after its parent's end is noticed on arrival.
 """
 
 from __future__ import annotations
@@ -18,22 +17,21 @@ if TYPE_CHECKING:
 
 
 class Families:
-    """Children that go on, and parents that have just ended."""
+    """Unfinished children, and parents that have just ended."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self.children: dict[str, dict[str, None]] = {}
-        """By the ids of their parents."""
+        """Children by the ids of their parents."""
         self._over: dict[str, Job] = {}
 
     def join(self, job: Job) -> Job:
-        """Take in a job, which may be a child; returns it."""
+        """Add a job, which may be a child; returns it."""
         if job.parent:
             self.children.setdefault(job.parent, {})[job.id] = None
         return job
 
     def heed(self, before: Job, job: Job) -> None:
-        """Note how a job is by now."""
+        """Note a job's present state."""
         stopped = job.terminal or (before.state is JobState.RUNNING and job.state is not JobState.RUNNING)
         if stopped and job.id in self.children:
             self._over[job.id] = job
@@ -43,12 +41,12 @@ class Families:
                 del self.children[job.parent]
 
     def take_over(self) -> Mapping[str, Job]:
-        """Return the parents that have ended, or an attempt at which has, since this was last asked."""
+        """Return the parents that ended, or had an attempt end, since the last call."""
         over, self._over = self._over, {}
         return over
 
     def below(self, parent: str) -> Iterator[str]:
-        """Yield what is below a job, the deepest first."""
+        """Yield a job's descendants, deepest first."""
         seen: dict[str, None] = {}
         parents = [parent]
         while parents:

@@ -1,7 +1,7 @@
-"""Jobs that no node there is could ever hold: after a while they count as failed, and policies decide about that.
+"""Fails jobs that no node could ever hold, after a while; policies then decide about them.
 
-A cordoned node, and one that is short of something, may hold them later; where no node was reported, nothing is known.
-A retry that is kept off the nodes on which it was tried fails at once when no other is left, nor may come back.
+A node that is cordoned or short of something may hold them later; where no node was reported, nothing is known. A retry
+that avoids the nodes it was tried on fails at once if no other node is left or can come back.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ _MOST_AT_ONCE = 1000
 
 
 class HopelessAfter(Struct, frozen=True):
-    """How long a job must have fitted no node before it has failed of that; ``None``: it waits for a node that can."""
+    """How long in seconds a job may fit no node before it fails; ``None``: it waits for a node that can hold it."""
 
     usual_s: float | None = None
     of_doors_s: float | None = None
-    """For jobs that came in by another system's door."""
+    """For jobs that another system's API submitted."""
 
 
 class Hopeless:
-    """Which shapes of waiting jobs fit no node, and since when."""
+    """The shapes of waiting jobs that fit no node, and since when."""
 
     def __init__(self, state: ControllerState, after: HopelessAfter, away: Callable[[float], Sequence[Place]]) -> None:
-        """Start with none; ``away`` says which nodes are gone and may come back."""
+        """``away`` lists the nodes that are gone and may come back."""
         self._state = state
         self._after = after
         self._away = away
         self.since: dict[Shape, float] = {}
-        """Since when nothing could hold each."""
+        """Since when nothing could hold each shape."""
 
     def over(
         self, blocked: Iterable[Blocked], places: Sequence[Place], cluster: Container[str], now: float
     ) -> Iterator[tuple[str, str]]:
-        """Return the ids of jobs, or the placement ids of pods, whose time is over, with why no node could hold each.
+        """Return the jobs, or the placements of pods, whose time is over, each with why no node could hold it.
 
         Args:
             blocked: What a round could not place.
-            places: All nodes there are, whether they get work now or not.
-            cluster: Names of what is counted for the whole cluster, not on nodes.
-            now: The time.
+            places: All nodes, whether they get work now or not.
+            cluster: Names of resources counted for the whole cluster.
+            now: Seconds since the epoch.
         """
         before, self.since = self.since, {}
         for entry in blocked if places else ():
@@ -71,7 +71,7 @@ class Hopeless:
     def _patient(
         self, entry: Blocked, shape: Shape, places: Sequence[Place], since: float
     ) -> Iterator[tuple[str, str]]:
-        """Return the jobs of a group that have waited since a time, as many as a round can fail."""
+        """Return the jobs of a group that have waited long enough, as many as a round can fail."""
         why = why_not(shape, places, {place.key: place.capacity for place in places})
         group = [waiting for waiting in self._state.pending.of_group(entry.key) if waiting.since <= since]
         yield from ((waiting.job_id, why) for waiting in group[:_MOST_AT_ONCE])
@@ -80,7 +80,7 @@ class Hopeless:
     def _untried(
         self, entry: Blocked, places: Sequence[Place], cluster: Container[str], now: float
     ) -> Iterator[tuple[str, str]]:
-        """Return all jobs or pods of a group that is kept off nodes, if there is no other for it."""
+        """Return all jobs or pods of a group that avoid nodes, if no other node is left for it."""
         shape = evolve(on_nodes(entry.key.shape, cluster), avoid=None, avoid_devices=())
         if not nothing_untried(shape, places, self._away(now)):
             return

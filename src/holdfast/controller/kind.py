@@ -1,4 +1,4 @@
-"""What the controller needs of a kind of work."""
+"""What the controller requires of a kind of workload."""
 
 from __future__ import annotations
 
@@ -17,57 +17,57 @@ if TYPE_CHECKING:
 
 
 class Pace(NamedTuple):
-    """Fewest, if there are as many, and most workloads of a kind that a tick reconciles."""
+    """The fewest workloads of a kind that a tick reconciles, if there are as many, and the most."""
 
     least: int
     most: int
 
 
 ForEach: TypeAlias = "Callable[[str, Callable[[], None]], None]"
-"""Does something with one workload; a failure affects no other."""
+"""Handles one workload in isolation: its failure affects no other."""
 
 
 class Taking(NamedTuple):
-    """That a job is to leave its place, or one of them."""
+    """A request that a job leave a place."""
 
     why: Interruption
     reason: str = ""
-    """For people."""
+    """The reason shown to people."""
     node: str = ""
-    """Only what it has there; wherever it is if empty."""
+    """The node to leave; empty for every node."""
     uid: str = ""
-    """Only this run, of a kind whose runs come and go one by one."""
+    """The only run to stop, for kinds whose runs come and go one by one."""
 
 
 class Kind(Protocol):
-    """Looks after all workloads of one kind."""
+    """Manages all workloads of one kind."""
 
     name: str
     pace: Pace
 
     def restore(self, snapshot: Snapshot, attempt_anyway: ForEach) -> None:
-        """Restore the workloads that were in progress when the last controller stopped, each by itself."""
+        """Restore the unfinished workloads, each in isolation."""
         ...
 
     def reconcile(self, keys: Sequence[str], now: float) -> None:
-        """Bring workloads to where they should be; idempotent."""
+        """Bring workloads to their desired state; idempotent."""
         ...
 
     def ask(self, request: Request, key: str, now: float) -> None:
-        """Act on a request about one workload; one that no longer applies is dropped."""
+        """Act on a request about one workload; a request that no longer applies is dropped."""
         ...
 
 
 class OwnerKind(Kind, Protocol):
-    """A kind whose workloads are made of other workloads; it may be asked about one that is not in memory."""
+    """A kind whose workloads own other workloads; it may be asked about one that is not in memory."""
 
     @property
     def works(self) -> Mapping[str, object]:
-        """What is in memory of workloads that are new or not over, by id."""
+        """The new and unfinished workloads in memory, by id."""
         ...
 
     def see_gang(self, job: Job) -> None:
-        """Note how a job that is a gang looks now; one that is over is shown once."""
+        """Note the present state of a gang; an ended gang is reported once."""
         ...
 
     def tell(self, row: Any, what: str, now: float) -> None:  # noqa: ANN401 - a record of this kind
@@ -76,13 +76,13 @@ class OwnerKind(Kind, Protocol):
 
 
 class JobKind(Kind, Protocol):
-    """A kind whose workloads are jobs, with runs that need places."""
+    """A kind whose workloads are jobs, whose runs need places."""
 
     has_pods: bool
-    """Whether their runs come and go one by one."""
+    """Whether its runs are pods that come and go one by one."""
 
     def index(self, job: Job) -> None:
-        """Index a job by whether it waits for a place, and when it is due."""
+        """Index a job by whether it waits for a place, and by when it is due."""
         ...
 
     def admit(self, job: Job) -> None:
@@ -90,35 +90,35 @@ class JobKind(Kind, Protocol):
         ...
 
     def placed(self, places: Mapping[str, tuple[PlaceKey, ...]], keys: Sequence[str], now: float) -> None:
-        """Give those with these keys the places they got."""
+        """Start the workloads with these keys on their places."""
         ...
 
-    # what the workload a job is part of may ask for
+    # What the owner of a job may ask for.
 
     def create(self, job: Job, order: CreateChild, owner: Workload, now: float) -> None:
-        """Begin a job that was submitted, or begin it anew."""
+        """Begin a submitted job, or begin it anew."""
         ...
 
     def delete(self, job_id: str, now: float, *, force: bool = False) -> None:
-        """End a job's attempt; at once when nothing of it runs, else once that has stopped."""
+        """Delete a job's attempt: at once if nothing of it runs, otherwise once it has stopped."""
         ...
 
     def suspend(self, job_id: str, now: float, *, suspended: bool) -> None:
-        """Stop a job and keep it, or let it go on."""
+        """Suspend a job, or resume it."""
         ...
 
     def take_place(self, job_id: str, taking: Taking, now: float) -> None:
-        """Stop what a job has somewhere, which did nothing wrong; it may go on elsewhere, by the kind's own rules."""
+        """Evict a job from a place through no fault of its own; its kind's rules decide whether it continues."""
         ...
 
     def resize(self, job_id: str, parallelism: int, completions: int | None) -> None:
-        """Give a job another size."""
+        """Change a job's size."""
         ...
 
     def finish(self, job_id: str, otherwise: str, now: float) -> None:
-        """End for good a job of which nothing runs; ``otherwise`` is why, if it has not ended by itself."""
+        """End a job of which nothing runs for good; ``otherwise`` is the reason if it has not ended by itself."""
         ...
 
     def blocked(self, key: str, now: float, *, never: str = "") -> None:
-        """Record why one still waits for a place, when its job's reason has changed; or why it will get none."""
+        """Record why a job waits for a place if the reason has changed, or why it will get none."""
         ...

@@ -1,6 +1,6 @@
 """Carries exchanges between executors and a controller in the same process.
 
-The newest request of each executor waits for the next tick, and its caller for the commit of that tick. A network
+The newest request of each executor waits for the next tick, and its caller waits for that tick's commit. A network
 transport has the same two sides.
 """
 
@@ -23,7 +23,7 @@ _ASK_EVERY_S = 0.5
 
 
 class Mailbox(ExchangeTransport):
-    """An in-process transport; safe to use from any thread."""
+    """An in-process transport; safe to use from many threads."""
 
     def __init__(
         self, *, wake: Callable[[], None], timeout_s: float = 30.0, hopeless: Callable[[], bool] = lambda: False
@@ -33,16 +33,16 @@ class Mailbox(ExchangeTransport):
         Args:
             wake: Wakes the controller.
             timeout_s: How long a caller waits for its answer.
-            hopeless: Whether waiting any longer is of no use; polled while waiting.
+            hopeless: Polled while waiting; whether to give up.
         """
         self._wake = wake
         self._timeout_s = timeout_s
         self._hopeless = hopeless
         self._lock = threading.Condition()
         self.waiting: dict[str, ExchangeRequest] = {}
-        """Requests not answered yet, by executor; whether there are any can be asked without the lock."""
+        """Unanswered requests by executor; the dictionary's truth can be read without the lock."""
         self._asking: dict[str, int] = {}
-        """The sequence of the request whose answer an executor waits for."""
+        """The sequence number of the request whose answer each executor waits for."""
         self._answers: dict[str, ExchangeResponse] = {}
         self._hints: dict[str, Callable[[], None]] = {}
         self._closed = False
@@ -54,7 +54,7 @@ class Mailbox(ExchangeTransport):
             Unavailable: No answer came in time, or the mailbox is closed.
         """
         with self._lock:
-            # To an earlier request, or to an earlier incarnation of the executor, with larger sequence numbers.
+            # Drops an answer to an earlier request, or to an earlier incarnation with larger sequence numbers.
             self._answers.pop(request.executor, None)
             self.waiting[request.executor] = request
             self._asking[request.executor] = request.sequence
@@ -75,11 +75,11 @@ class Mailbox(ExchangeTransport):
         return self._closed or (answer is not None and answer.sequence >= request.sequence)
 
     def on_change(self, executor: str, wake: Callable[[], None]) -> None:
-        """Register what to call when an executor's desired set changes."""
+        """Register the callback for changes of an executor's desired set."""
         self._hints[executor] = wake
 
     def take(self) -> list[ExchangeRequest]:
-        """Hand the waiting requests to a tick; an unanswered one is handed out again."""
+        """Return the waiting requests to a tick; an unanswered one is returned again."""
         with self._lock:
             return list(self.waiting.values())
 
@@ -89,12 +89,12 @@ class Mailbox(ExchangeTransport):
         changed: frozenset[str],
         ahead: Mapping[str, ExchangeResponse] = MappingProxyType({}),
     ) -> None:
-        """Give callers their answers, and hint to executors whose desired set changed without their asking.
+        """Deliver answers to callers, and notify executors whose desired set changed otherwise.
 
         Args:
-            responses: To requests a tick has taken in.
+            responses: Answers to requests that a tick has taken in.
             changed: Executors whose desired set changed.
-            ahead: To requests not taken in yet: their reports stay for the next tick.
+            ahead: Answers to requests not taken in yet; their reports stay for the next tick.
         """
         with self._lock:
             for executor, response in responses.items():
@@ -113,7 +113,7 @@ class Mailbox(ExchangeTransport):
             hint()
 
     def close(self) -> None:
-        """Release every caller; idempotent."""
+        """Release all callers; idempotent."""
         with self._lock:
             self._closed = True
             self._lock.notify_all()

@@ -1,12 +1,11 @@
-"""Takes in what executors observed: which runs started, ended or are gone, and which were lost together.
+"""Takes in executors' reports: which runs started, ended or are gone, and which were lost together.
 
-Reports arrive late, twice, out of order, or not at all, and a run that is given up wrongly runs twice. Three rules
-follow from that.
+Reports arrive late, twice, out of order or not at all, and a run given up wrongly runs twice. Hence three rules.
 
-- Terminal is absorbing: a report about an unknown run, or one that is over, changes nothing.
+- Terminal is absorbing: a report about an unknown or ended run changes nothing.
 - What a run was seen doing counts however late the report arrives, because it cannot become untrue.
-- That a run is missing counts only if the report is known to be newer than the belief that it was there. A report that
-  was sent to an earlier controller may be older than the order; one that acknowledges this controller cannot be.
+- That a run is missing counts only if the report is known to be newer than the belief that it was there. A report sent
+  to an earlier controller may be older than the order; one that acknowledges this controller cannot be.
 """
 
 from __future__ import annotations
@@ -60,15 +59,15 @@ class Observations:
         steady: Callable[[], float],
         log_patterns: Callable[[JobSpec], LogPatterns],
     ) -> None:
-        """Start with no executor heard from.
+        """Start without reports.
 
         Args:
             state: The controller's memory.
-            quarantine: Keeps a run that cannot be looked after from affecting others.
+            quarantine: Isolates failures of single runs.
             controller_epoch: The controller's name, which executors acknowledge.
-            lease_s: Silence after which an executor counts as lost; ``None`` is never.
-            steady: The monotonic clock leases are counted by.
-            log_patterns: Says what is looked for in the output of a job's failed runs.
+            lease_s: Silence in seconds after which an executor counts as lost; ``None`` for never.
+            steady: The monotonic clock for leases.
+            log_patterns: Returns what to search for in the output of a job's failed runs.
         """
         self._state = state
         self._quarantine = quarantine
@@ -80,14 +79,14 @@ class Observations:
         self._controller_epoch = controller_epoch
         self._lease_s = lease_s
         self._seen: dict[str, Mapping[str, Observation | None]] = {}
-        """The last report of each executor; ``None`` is one that could not be taken in, to be tried again."""
+        """The last report of each executor; ``None`` for one that could not be taken in and is to be tried again."""
         self._heard: dict[str, float] = {}
         self.alive: Callable[[str], bool] = self._heard.__contains__
         """Whether an executor is known and within its lease."""
         self._newest: dict[str, tuple[float, int]] = {}
-        """Incarnation and sequence of each executor's last request."""
+        """The incarnation and sequence number of each executor's last request."""
         self._nodes: dict[str, tuple[Sequence[NodeInfo] | None, EngineInfo | None, float]] = {}
-        """The nodes and the engine each executor last reported, and when."""
+        """The nodes and engine that each executor last reported, and when."""
         self._progress: dict[str, str] = {}
         self._progress_at = float("-inf")
         self._progress_events = ProgressEvents(state)
@@ -97,9 +96,9 @@ class Observations:
         """Those of them that a restored database says began, which may be true of another machine."""
 
     def write_progress(self, now: float) -> None:
-        """Write down the runs' progress, all at once and every few seconds at most.
+        """Store the progress of all runs at once, every few seconds at most.
 
-        As events it is told more seldom, and of an array's tasks, of which there may be very many, not at all.
+        Events about progress are rarer; tasks of an array, of which there may be very many, have none.
         """
         events = self._progress_events
         if not (self._progress or events.last_by_attempt) or now - self._progress_at < PROGRESS_WRITTEN_EVERY_S:
@@ -116,9 +115,9 @@ class Observations:
             events.tell(now, self._steady())
 
     def expect(self, run: Run, *, restored: bool = False) -> None:
-        """After a restart: start the lease of a run's executor, and notice when the run is missing.
+        """After a restart, start the lease of a run's executor, and notice if the run is missing.
 
-        In a restored database also one that was only about to start may have run since, and is not started again.
+        In a restored database a run that was about to start may have run since, and is not started again.
         """
         self._heard.setdefault(run.executor, self._steady())
         if restored and run.status not in RUN_TERMINAL:
@@ -128,10 +127,10 @@ class Observations:
             self._expected.setdefault(run.executor, []).append(run.uid)
 
     def take(self, request: ExchangeRequest, now: float) -> bool:
-        """Take in one observed set; returns whether it is to be answered, as no newer one has overtaken it.
+        """Take in one report. Returns whether to answer it: not if a newer one has overtaken it.
 
-        Mostly nobody waits for the answer to an overtaken one any more. But an executor whose clock was behind when it
-        started looks older than its last incarnation: it must not act on an answer to that one, nor believe that it
+        Usually nobody waits for the answer to an overtaken report. But an executor whose clock was behind when it
+        started looks older than its last incarnation: it must neither act on an answer to that one nor believe that it
         was heard.
         """
         age, newest = (request.incarnation, request.sequence), self._newest.get(request.executor, _NEVER)
@@ -144,7 +143,7 @@ class Observations:
         before = self._seen.get(request.executor, {})
         failed: dict[str, None] = {}
         for uid, observation in request.observed.items():
-            # Unchanged is the same object within a process, and an equal one over a wire.
+            # An unchanged report is the same object within a process, and an equal one over a network.
             seen = before.get(uid)
             new = seen is not observation and seen != observation
             if new and not self._take(request.executor, uid, observation, now):
@@ -158,9 +157,9 @@ class Observations:
     def _miss(self, uids: list[str], request: ExchangeRequest, now: float) -> None:
         """Note which runs an executor no longer has.
 
-        An executor that has not acknowledged this controller may have sent this before such a run began, and have been
-        overtaken by a report to an earlier controller, or by a later incarnation whose clock is behind. So the runs
-        are only missed until a report arrives that acknowledges this controller.
+        A report that does not acknowledge this controller may have been sent before such a run began, and may have been
+        overtaken by a report to an earlier controller, or by a later incarnation whose clock is behind. So such runs
+        are missed only when a report arrives that acknowledges this controller.
         """
         for uid in dict.fromkeys(uids):
             if uid in request.observed:
@@ -190,9 +189,9 @@ class Observations:
             self._state.see_node(self.shortages.on(self.cordons.on(seen_node) if node.devices else seen_node))
 
     def missed(self, request: ExchangeRequest) -> frozenset[str]:
-        """Return the runs from before this controller that a request does not name and that may still be there.
+        """Return the runs from before this controller that a request does not list and that may still exist.
 
-        Unless the request is a late one they are gone, so its answer must not start them a second time.
+        Unless the request is late they are gone, so its answer must not start them a second time.
         """
         return frozenset(self._expected.get(request.executor, ())).difference(request.observed)
 
@@ -224,9 +223,9 @@ class Observations:
             self._expected.setdefault(run.executor, []).append(run.uid)
 
     def _take(self, executor: str, uid: str, observation: Observation, now: float) -> bool:
-        """Take in what one run was seen doing; returns whether that could be done.
+        """Take in the report about one run; returns whether that was possible.
 
-        Of one that another executor has it says nothing: that may have started it, and this one cannot know it.
+        A report about a run of another executor is ignored: the reporting one cannot know it.
         """
         active_run = self._find(uid)
         if active_run is None or active_run[1].executor != executor:
@@ -262,7 +261,7 @@ class Observations:
         return active, run
 
     def _end(self, active: Active, run: Run, outcome: RunOutcome, now: float) -> None:
-        if active.spec.pod is not None:  # local processes have one name for whatever they run
+        if active.spec.pod is not None:  # Local processes have one node name whatever they run on.
             outcome = named(outcome, active.spec.pod.program.container)
         ended = run.ended(with_evidence(outcome, self._log_patterns(active.spec)), now)
         if run.devices and not outcome.succeeded:
@@ -270,10 +269,10 @@ class Observations:
         if run.started_at is None:
             self.shortages.heard(ended, now)
         self._state.put_run(active, ended)
-        if outcome.lost and run.uid not in self._restored:  # which says nothing against the job nor its executor
+        if outcome.lost and run.uid not in self._restored:  # This is no evidence against the job or its executor.
             self.losses.ended.append(ended)
 
 
 def _began(run: Run, reported_at: float | None, now: float) -> float:
-    """Return when a program began, which its machine's clock tells: after it was handed out, and before now."""
+    """Return when a program began by its machine's clock, but no earlier than its order and no later than now."""
     return min(max(reported_at or now, run.status_since), now)

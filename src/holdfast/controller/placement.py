@@ -1,4 +1,4 @@
-"""Who has which place: plans a round for what waits, and notes why the rest still waits."""
+"""Plans which waiting work gets which place, and records why the rest waits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Placer:
-    """Gives waiting jobs and pods their places."""
+    """Assigns places to waiting jobs and pods."""
 
     def __init__(
         self,
@@ -37,11 +37,11 @@ class Placer:
         shortages: Shortages,
         hopeless: Hopeless,
     ) -> None:
-        """Remember where queues are, and a round's limits."""
+        """``queues`` and the limits of a round come from the catalogue and the settings."""
         self._hopeless = hopeless
         self._queues: Mapping[str, Queue] = {}
         self._limited: Collection[str] = ()
-        """Queues that limit what each user runs."""
+        """Queues with limits per user."""
         self._shortages = shortages
         self._state = state
         self._catalog = catalog
@@ -49,7 +49,7 @@ class Placer:
         self._quarantine = quarantine
 
     def run(self, now: float) -> None:
-        """Plan a round, and have each kind give its workloads their places."""
+        """Plan a round, and have each kind start its workloads on their places."""
         state, settings, pause = self._state, self._catalog.catalogue.settings, self._catalog.catalogue.paused
         has = settings.resources
         self._tell_users_apart()
@@ -103,7 +103,7 @@ class Placer:
         self._give_up(() if pause else plan.blocked, every, has, now)
 
     def _give_up(self, blocked: Sequence[Blocked], places: Sequence[Place], cluster: Amounts, now: float) -> None:
-        """Have the attempts fail of jobs that have fitted no node for long enough."""
+        """Fail the attempts of jobs that have fitted no node for long enough."""
         if not blocked and not self._hopeless.since:
             return
         for waiting, why in self._hopeless.over(blocked, places, dict(cluster), now):
@@ -113,7 +113,7 @@ class Placer:
             self._quarantine.attempt(kind, job_id, now, "giving up to place it", give_up)
 
     def _of_the_cluster(self, has: Amounts) -> dict[str, int]:
-        """Return what is free of what the whole cluster has by name."""
+        """Return the free amounts of cluster-wide resources."""
         free = dict(has)
         for used in self._state.capacity.usage.values():
             for name, amount in used.resources.named:
@@ -122,7 +122,7 @@ class Placer:
         return free
 
     def _tell_users_apart(self) -> None:
-        """Group what waits in queues that limit each user by its users."""
+        """In queues with limits per user, group waiting work by user."""
         queues = self._catalog.catalogue.queues
         if queues is not self._queues:
             self._queues = queues
@@ -130,7 +130,7 @@ class Placer:
             self._state.pending.tell_users_apart(self._limited)
 
     def _by_user(self) -> dict[tuple[str, str], Usage]:
-        """Sum up what each user uses of the queues that limit that, where any of their jobs wait."""
+        """Sum up what each user of such queues uses, if any of their jobs waits."""
         state, usages = self._state, dict[tuple[str, str], Usage]()
         queues = {key.queue for key in state.pending.groups() if key.user is not None} if self._limited else ()
         if not queues:
@@ -145,12 +145,12 @@ class Placer:
             if job.queue in queues:
                 usages.setdefault((job.queue, job.submitted_by), Usage()).jobs += active.counts_for
                 of.pop(job_id, None)
-        for key in of.values():  # of jobs that are left alone, and run on
+        for key in of.values():  # Includes jobs that are quarantined and still run.
             usages[key].jobs += 1
         return usages
 
     def _users(self, waiting: Waiting, placed: Sequence[Placement]) -> dict[tuple[PlaceKey, str], list[str]]:
-        """Name the jobs that have devices, by place and device, in order, as far as one that waits may know."""
+        """Name the jobs that hold devices, by place and device, as far as a waiting job's owner may know."""
         is_known = self._known_to(self._job(waiting.job_id))
         users: dict[tuple[PlaceKey, str], list[str]] = {}
         for uid, (place, devices, _) in self._state.capacity.devices.held.items():
@@ -163,7 +163,7 @@ class Placer:
         return users
 
     def _job(self, key: str) -> Job | None:
-        """Find a job by its id, or by that of a run or a placement of it."""
+        """Find a job by its id, or by the id of one of its runs or placements."""
         return self._state.jobs.get(self._state.owner.get(key, key))
 
     def _name(self, key: str, is_known: Callable[[Job | None], bool]) -> str:
@@ -173,14 +173,14 @@ class Placer:
         return key if job is None else job.name
 
     def _known_to(self, waiting: Job | None) -> Callable[[Job | None], bool]:
-        """Return which other jobs may be named to all who see why a job waits, whoever that is."""
+        """Return which other jobs may be named to everybody who sees why a job waits."""
         catalogue = self._catalog.catalogue
         if catalogue.access.others_see in {None, Sight.DETAILS, Sight.EVERYTHING}:
             return lambda _: True
         if waiting is None:
             return lambda _: False
         owner, queue = (waiting.submitted_by, waiting.submitter_uid), catalogue.queues.get(waiting.queue)
-        alone = queue is None or not queue.permissions  # else others may see this queue's jobs, and only those
+        alone = queue is None or not queue.permissions  # With permissions, others may see this queue.
         return lambda job: (
             job is not None and (job.submitted_by, job.submitter_uid) == owner and (alone or job.queue == waiting.queue)
         )

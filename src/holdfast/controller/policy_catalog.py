@@ -1,4 +1,4 @@
-"""The operator's policies, categories, queues and settings, compiled; read again when their version has changed."""
+"""The operator's policies, categories, queues and settings, compiled, and read again when their version changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from holdfast.ports.store import ControllerStore
 
 _MOST_COMPILED = 1_024
-"""A compiled set of a thousand rules takes megabytes."""
+"""Small, because the compiled form of a thousand rules takes megabytes."""
 _log = logging.getLogger(__name__)
 
 
@@ -39,7 +39,6 @@ class PolicyCatalog:
     """The catalogue in force, read once per version."""
 
     def __init__(self, store: ControllerStore) -> None:
-        """Read the catalogue."""
         self._store = store
         self._compiled: BoundedCache[PolicySet] = BoundedCache(_MOST_COMPILED)
         self._log_patterns: BoundedCache[LogPatterns] = BoundedCache(_MOST_COMPILED)
@@ -47,7 +46,7 @@ class PolicyCatalog:
         self.read()
 
     def read(self) -> None:
-        """Read the catalogue, again if it has changed."""
+        """Read the catalogue if it has changed."""
         self.catalogue = self._store.catalogue()
         self._compiled.clear()
         self._log_patterns.clear()
@@ -69,18 +68,18 @@ class PolicyCatalog:
             _log.error("%s of the catalogue cannot be read: %s", entry, why)
 
     def handler_limits(self, queue: str) -> tuple[HandlerLimits, ...]:
-        """Return the handler limits in force in a queue, the queue's own last."""
+        """Return a queue's handler limits; its own override the general ones."""
         of_queue = self.catalogue.queues.get(queue)
         return (self.catalogue.settings.handler_limits, of_queue.handler_limits if of_queue is not None else {})
 
     def starts_within_s(self, queue: str) -> float | None:
-        """Return how long a program may take to start in a queue, which is asked in each look at pods."""
+        """Return how many seconds a program of a queue may take to start; called in each look at pods."""
         if queue not in self._starts:
             self._starts[queue] = resolve_options(PROMOTE_TO_RUNNING, *self.handler_limits(queue)).timeout_s
         return self._starts[queue]
 
     def compiled(self, job: Job, spec: JobSpec) -> PolicySet:
-        """Return the policies that apply to a job, compiled once for all jobs that have the same."""
+        """Return the policies that apply to a job; equal lists are compiled once."""
         built_in = spec.pod is None if spec.builtin is None else spec.builtin
         question: Hashable = (job.queue, spec.retry_policies, spec.inline_policies, spec.no_retry, built_in)
         if (ends := (spec.on_unknown_end, spec.array_on_unknown_end)) != (None, None):
@@ -90,9 +89,9 @@ class PolicyCatalog:
         return self._compiled.get(question) or self._compiled.keep(question, self._compile(job, spec))
 
     def log_patterns(self, spec: JobSpec) -> LogPatterns:
-        """Return what is looked for in the output of a job's failed runs: whatever any policy here could ask about.
+        """Return what to search for in the output of a job's failed runs: everything that any policy could ask for.
 
-        Which policies apply may have changed by the time it is judged, and its output is not kept until then.
+        Other policies may apply by the time the run is judged, and its output is not kept until then.
         """
         stored, own = self._stored_patterns, spec.inline_policies
         if not own:
@@ -101,7 +100,7 @@ class PolicyCatalog:
         return patterns or self._log_patterns.keep(own, LogPatterns(log_patterns_of(own), beside=stored))
 
     def named(self, names: tuple[str, ...]) -> PolicySet:
-        """Return named policies alone, in order, without the queue's and the built-in ones."""
+        """Return named policies in order, without those of the queue and the built-in one."""
         policy_set = self._compiled.get(names)
         if policy_set is None:
             by_name = self.catalogue.policies
@@ -120,7 +119,7 @@ class PolicyCatalog:
 
 @dataclass(frozen=True, slots=True)
 class PolicyJudge:
-    """Finds out by what a failure is judged: policies, nodes, losses and shortages, all as they are now."""
+    """Collects what a failure is judged by: the present policies, nodes, losses and shortages."""
 
     catalog: PolicyCatalog
     losses: Losses
@@ -128,17 +127,17 @@ class PolicyJudge:
     places: Mapping[PlaceKey, Place]
     draw: Callable[[], float]
     away: Callable[[float], Sequence[Place]]
-    """Which nodes are gone and may come back."""
+    """Nodes that are gone and may come back."""
 
     def of_gang(self, job: Job, spec: JobSpec, runs: Sequence[Run], now: float) -> Judgement:
-        """Return by what the failure of a gang's runs is judged."""
+        """Return what the failure of a gang's runs is judged by."""
         return self._judgement(self.catalog.compiled(job, spec), job.id, runs, now)
 
     def of_pod(self, policies: tuple[str, ...], run: Run, now: float) -> Judgement:
-        """Return by what a pod's failed program is judged, which named policies may restart."""
+        """Return what the failure of a pod's program is judged by, which named policies may restart."""
         if policies:
             return self._judgement(self.catalog.named(policies), run.job_id, (run,), now)
-        # Kubernetes' own rules draw nothing, let nothing grow and suspect nobody.
+        # Kubernetes' own rules need no dice, grow nothing and suspect nobody.
         ruleset = Ruleset(self.catalog.named(()), self.catalog.categories, self.catalog.catalogue.settings)
         return Judgement(ruleset, refusals=self._refusals((run,)))
 

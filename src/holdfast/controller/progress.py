@@ -1,4 +1,4 @@
-"""Says as events how far attempts are, at a bounded rate; runs' rows have every report of a few seconds."""
+"""Emits events about the progress of attempts at a bounded rate; runs' rows are updated more often."""
 
 from __future__ import annotations
 
@@ -14,34 +14,33 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Run
 
 PROGRESS_TOLD_EVERY_S = 30.0
-"""At least between two such events of an attempt."""
+"""Seconds between two progress events of an attempt, at least."""
 MOST_TOLD = 256
-"""Characters of a report that its event has."""
+"""Longest text of a report in an event, in characters."""
 
 
 class LastProgress(NamedTuple):
-    """What an attempt's last event said."""
+    """The content of an attempt's last progress event."""
 
     uid: str
-    """Of the run that speaks for the attempt: the lowest rank of those that reported and still run."""
+    """The run that speaks for the attempt: the lowest rank among those that reported and still run."""
     rank: int
     progress: str = ""
-    """Empty while nothing of this run was told."""
+    """Empty until a report of this run was emitted."""
     at_s: float = float("-inf")
-    """By the monotonic clock."""
+    """When, by the monotonic clock."""
 
 
 class ProgressEvents:
-    """What was told of each attempt that reports; after a restart of the controller it is not known any more."""
+    """The last progress event of each reporting attempt; not kept over a restart of the controller."""
 
     def __init__(self, state: ControllerState) -> None:
-        """Start with nothing told."""
         self._state = state
         self.last_by_attempt: dict[tuple[str, int], LastProgress] = {}
         """By job id and number of the attempt."""
 
     def heard(self, active: Active, run: Run) -> None:
-        """Choose who speaks for an attempt one of whose runs made a report."""
+        """Choose the run that speaks for an attempt after one of its runs reported."""
         key = active.attempt.key
         last_told = self.last_by_attempt.get(key)
         if last_told is None:
@@ -50,7 +49,7 @@ class ProgressEvents:
             self.last_by_attempt[key] = LastProgress(run.uid, run.rank, at_s=last_told.at_s)
 
     def tell(self, now: float, steady_s: float) -> None:
-        """Emit what is new and due, and forget the attempts that are over."""
+        """Emit new reports that are due, and forget attempts that are over."""
         for key, last_told in list(self.last_by_attempt.items()):
             active = self._state.active.get(key[0])
             if active is None or active.attempt.key != key:

@@ -1,4 +1,4 @@
-"""What a tick lets others know: its events, written with its changes, and the desired set of each executor.
+"""Publishes the results of a tick: its events, written with its changes, and the desired set of each executor.
 
 Changed sets are published only after the commit that made them true.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _PREPARES = frozenset({RunStatus.PREPARING, RunStatus.PULLING, RunStatus.PREPARED})
 _RUNS = frozenset({RunStatus.CREATING, RunStatus.RUNNING})
 _SHORTEST_S = 0.001
-"""A deadline of 0 could be read as none."""
+"""Not 0, which could be read as no deadline."""
 _INTERRUPTED = {
     Interruption.HOLD: StopReason.SUSPENSION,
     Interruption.RELEASE: StopReason.SUSPENSION,
@@ -44,7 +44,6 @@ class Publisher:
     """Desired sets by executor."""
 
     def __init__(self, state: ControllerState, quarantine: Quarantine) -> None:
-        """Start with nothing published."""
         self._state = state
         self._quarantine = quarantine
         self._sets: dict[str, dict[str, DesiredRun]] = {}
@@ -52,16 +51,16 @@ class Publisher:
         """By executor, as of the last commit."""
 
     def publish(self, now: float) -> frozenset[str]:
-        """Bring the sets up to date with every run that changed; returns the executors whose set changed.
+        """Update the sets with every changed run; returns the executors whose set changed.
 
-        A run whose order cannot be written stays as it was published: one that never was is not started, or is stopped.
+        If an order cannot be written, the run stays as it was published: a new run is not started, or is stopped.
         """
         changed: set[str] = set()
         runs = self._state.take_runs_changed().values()
         try:
             for active, run in runs:
                 self._follow(active, run, now, changed)
-        except Exception:  # noqa: BLE001 - found and told of one by one
+        except Exception:  # noqa: BLE001 - failures are found and reported run by run
             for active, run in runs:
                 follow = partial(self._follow, active, run, now, changed)
                 self._quarantine.attempt_anyway(active.job.kind, run.job_id, now, "writing its orders", follow)
@@ -82,9 +81,7 @@ class Publisher:
             kept = present.order if present is not None and present.stop is None else order(run, now)
             if run.interrupted is Interruption.EVICT_NOW:
                 kept = evolve(kept, grace_s=min(kept.grace_s, HARD_GRACE_S))
-            desired_runs.pop(
-                run.uid, None
-            )  # who is asked to stop first is told so first: children before their parents
+            desired_runs.pop(run.uid, None)  # Stop requests keep their order: children before their parents.
             desired_runs[run.uid] = DesiredRun(kept, stop=stop_reason(active, run, now))
         elif desired_runs.pop(run.uid, None) is None:
             return
@@ -92,10 +89,10 @@ class Publisher:
 
 
 def _order(active: Active, run: Run, now: float) -> RunOrder:
-    """Write out everything an engine needs to start a run of a gang.
+    """Write everything that an engine needs to start a run of a gang.
 
-    Its deadline is the attempt's or what is left of the job's, whichever is less: an engine enforces it even while
-    there is no controller to stop the run.
+    Its deadline is the attempt's or the rest of the job's, whichever is shorter; an engine enforces it even without a
+    controller.
     """
     job, spec = active.job, active.spec
     return evolve(
@@ -122,15 +119,15 @@ def write_order(
     size: int,
     avoids: Job | PodRecord | None,
 ) -> RunOrder:
-    """Write what every order says, whatever the kind of work.
+    """Write the parts of an order that all kinds of workloads share.
 
     Args:
-        job: Its job.
+        job: The job.
         run: The run.
-        program: What it runs, which says what is watched during it and which nodes will do.
-        containers: What is started.
-        size: How many runs there are in all.
-        avoids: The unit that restarts with it, which says where it is kept away from.
+        program: What it runs, including what to watch and which nodes qualify.
+        containers: The containers to start.
+        size: The number of runs.
+        avoids: The unit that restarts together, which says what to avoid.
     """
     return RunOrder(
         uid=run.uid,
@@ -170,7 +167,7 @@ def _containers(active: Active, run: Run) -> tuple[Container, ...]:
 
 
 def containers(program: Program, variables: Mapping[str, str], request: Resources) -> tuple[Container, ...]:
-    """Write out the containers of a pod that is told these variables and requests so much."""
+    """Write the containers of a pod with these variables and resources."""
     return tuple([_container(program, variables, request, container) for container in program.containers])
 
 
@@ -192,7 +189,7 @@ def _container(program: Program, variables: Mapping[str, str], request: Resource
 
 
 def sooner(deadline_s: float | None, total_s: float | None, *, since: float, now: float) -> float | None:
-    """Return the shorter of a deadline and what is left of a total one; more than 0."""
+    """Return the shorter of a deadline and the rest of a total one; always more than 0."""
     if total_s is None:
         return deadline_s
     left_s = max(since + total_s - now, _SHORTEST_S)
@@ -200,7 +197,7 @@ def sooner(deadline_s: float | None, total_s: float | None, *, since: float, now
 
 
 def stop_reason(active: Active, run: Run, now: float) -> StopReason:
-    """Say why a run of an attempt is to be stopped."""
+    """Return why a run is to be stopped."""
     if active.job.cancel_requested:
         return StopReason.USER
     if run.interrupted is not None:

@@ -1,7 +1,7 @@
-"""What of the store can be used: the damage of one must not keep the others from being read.
+"""Reads the store so that one damaged record does not keep the others from being used.
 
-A job that is to be started and stopped by a job set which is not there, as by damage it may name anything, would be
-looked after by nobody: it is quarantined, where a person finds it and can cancel it.
+A job may name a job set that does not exist, because it is damaged. Nobody would start or stop such a job, so it is
+quarantined, where a person finds and can cancel it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ A = TypeVar("A")
 def read_each(
     read: Callable[[list[str]], A], keys: Sequence[str], damaged: Callable[[str, HoldfastError], None]
 ) -> Sequence[A]:
-    """Read all at once, or one by one where that fails; returns the answers.
+    """Read records all at once, or one by one if that fails; returns the results.
 
     Args:
-        read: Reads those with some ids.
+        read: Reads the records with some ids.
         keys: The ids.
-        damaged: Called with the id of each that cannot be read, and why.
+        damaged: Called with the id of each unreadable record, and why.
 
     Raises:
         Unavailable: Nothing can be read now.
@@ -47,7 +47,7 @@ def read_each(
 
 
 def strays(snapshot: Snapshot) -> Iterator[tuple[str, HoldfastError]]:
-    """Yield the jobs, by id, whose job set is not there, and what to say of each."""
+    """Yield the jobs whose job set does not exist, by id, with the error of each."""
     for job in snapshot.jobs:
         at = job.child
         if at is None or not _needs_set(job) or at.set_id in snapshot.unreadable:
@@ -57,23 +57,23 @@ def strays(snapshot: Snapshot) -> Iterator[tuple[str, HoldfastError]]:
 
 
 def require_set(job: Job, store: ControllerStore) -> None:
-    """Make sure that the job set of a job is there, if it says that it is of one.
+    """Make sure that the job set of a job exists, if the job names one.
 
     Raises:
-        Internal: It is not.
+        Internal: It does not.
     """
     if job.child is None or not _needs_set(job):
         return
     try:
         owner = store.workloads_by_id(Workload, [job.child.set_id]).get(job.child.set_id)
     except Internal:
-        return  # it is damaged, and says so itself
+        return  # The set is damaged, and reports that itself.
     if not stands_in(owner, job.child):
         raise _lost(job)
 
 
 def _needs_set(job: Job) -> bool:
-    """Whether a job is of a job set, or says so by damage, or is made of pods: an array's task can do without that."""
+    """Whether a job needs a job set: it names one, or is made of pods. A task of an array can do without."""
     return job.of_set is not None or job.kind != GANG
 
 

@@ -1,4 +1,4 @@
-"""Acts on users' requests and reconciles workloads, of any kind; the failure of one does not affect the others."""
+"""Acts on users' requests and reconciles workloads of every kind; the failure of one does not affect the others."""
 
 from __future__ import annotations
 
@@ -35,46 +35,42 @@ _log = logging.getLogger(__name__)
 
 
 class Quarantine:
-    """The workloads that are left alone, by id.
+    """The workloads that are left alone because handling them failed, by id.
 
-    An exception while a workload is restored, reconciled, placed or acted on, while its orders are written or what its
-    runs did is taken in, is a bug of ours or corrupt stored data.
-    The workload is then left alone, and says so, until someone makes a request about it or a new controller starts.
-    What its programs do is still recorded.
+    An exception while a workload is restored, reconciled, placed or acted on, while its orders are written or its
+    reports are taken in, is a bug in Holdfast or corrupt stored data. The workload is then left alone, and says so,
+    until a request about it arrives or a new controller starts. Reports about its programs are still recorded.
     """
 
     def __init__(self, state: ControllerState) -> None:
-        """Start with none."""
         self._state = state
         self._by_key: dict[str, Quarantined] = {}
 
     def __len__(self) -> int:
-        """Count them."""
         return len(self._by_key)
 
     def __contains__(self, key: str) -> bool:
-        """Whether a workload is among them."""
         return key in self._by_key
 
     def restore(self, stored: Mapping[str, Quarantined], now: float) -> None:
-        """Release what the last controller quarantined: each is tried once more."""
+        """Release what the last controller quarantined: each is tried again."""
         for key, entry in stored.items():
             if key not in self._by_key:
                 self._released(entry, now)
 
     def attempt(self, kind: str, key: str, now: float, doing: str, call: Callable[[], None]) -> None:
-        """Do something with one workload, unless it is quarantined; quarantine it if that fails."""
+        """Handle one workload unless it is quarantined; quarantine it if that fails."""
         if key in self._by_key:
             return
-        try:  # as below, and without another call: several times for each job
+        try:  # Written out, without a further call, because it runs several times for each job.
             call()
         except Unavailable:
-            raise  # a fault of the store affects all workloads
+            raise  # A failure of the store affects all workloads.
         except Exception as error:  # noqa: BLE001 - any bug with this workload
             self._failed(kind, key, now, doing, error)
 
     def attempt_anyway(self, kind: str, key: str, now: float, doing: str, call: Callable[[], None]) -> bool:
-        """Do something with one workload, even if it is quarantined; quarantine it if that fails, and return False."""
+        """Handle one workload even if it is quarantined; if that fails, quarantine it and return False."""
         try:
             call()
         except Unavailable:
@@ -86,7 +82,7 @@ class Quarantine:
         return True
 
     def attempt_to_take_in(self, kind: str, key: str, now: float, call: Callable[[], None]) -> None:
-        """Take a workload in; if that fails, nothing of it is kept in memory."""
+        """Take in a workload; if that fails, nothing of it stays in memory."""
         self.attempt(kind, key, now, "taking it in", call)
         if key in self._by_key:
             self._state.drop(key)
@@ -94,7 +90,7 @@ class Quarantine:
     def attempt_all(
         self, kind: str, keys: Iterable[str], now: float, doing: str, call: Callable[[list[str], float], None]
     ) -> None:
-        """Do something with many workloads at once; if that fails, with one after the other."""
+        """Handle many workloads at once; if that fails, handle them one by one."""
         batch = [key for key in keys if key not in self._by_key] if self._by_key else list(keys)
         if not batch:
             return
@@ -107,7 +103,7 @@ class Quarantine:
                 self.attempt(kind, key, now, doing, partial(call, [key], now))
 
     def release(self, key: str, now: float) -> None:
-        """Look after a workload again; one that is not quarantined is ignored."""
+        """Release a workload from quarantine, if it is there."""
         entry = self._by_key.pop(key, None)
         if entry is not None:
             self._released(entry, now)
@@ -133,25 +129,25 @@ class Quarantine:
 
 
 def refuse(error: HoldfastError) -> None:
-    """Raise why something cannot be read, where it is to be taken in."""
+    """Raise the error of a record that cannot be read."""
     raise error
 
 
 _MOST_TURNS = 32
-"""More than anything needs until nothing more changes: a decision, the jobs that go, those that come, how they look."""
+"""More rounds than anything needs to settle: a decision, the jobs that go, those that come, their states."""
 
 
 class Reconciler:
-    """Works the queue off, children before their owners."""
+    """Works off the queue, children before their owners."""
 
     def __init__(self, state: ControllerState, kinds: Sequence[Kind], quarantine: Quarantine) -> None:
-        """Remember the kinds, children first."""
+        """``kinds`` come in order, children first."""
         self._queue = state.queue
         self._quarantine = quarantine
         self._kinds = kinds
 
     def run(self, now: float) -> None:
-        """Reconcile what is due and what waits, as much as the pace of each kind allows."""
+        """Reconcile what is due and what waits, within the pace of each kind."""
         self._queue.wake_due(now)
         for kind in self._kinds:
             keys = self._queue.take(kind.name, least=kind.pace.least, most=kind.pace.most)
@@ -163,7 +159,7 @@ class Reconciler:
         self.run_changed(now)
 
     def run_changed(self, now: float) -> None:
-        """Reconcile what has just changed, until nothing more does."""
+        """Reconcile what has just changed, until nothing more changes."""
         for _ in range(_MOST_TURNS):
             if not self._queue.has_new():
                 return
@@ -173,7 +169,7 @@ class Reconciler:
 
 
 class Requests:
-    """Routes requests to the kinds they are about."""
+    """Routes requests to the kinds of their targets."""
 
     def __init__(
         self,
@@ -183,7 +179,6 @@ class Requests:
         quarantine: Quarantine,
         cordons: Cordons,
     ) -> None:
-        """Remember where submitted workloads are, and the kinds made of jobs; and who sets devices aside."""
         self._cordons = cordons
         self._state = state
         self._store = store
@@ -205,7 +200,7 @@ class Requests:
             self._state.handled(request.id)
 
     def end_children(self, now: float) -> None:
-        """Have the children end of jobs that do not run any more, in the commit in which that is stored."""
+        """Have the children of ended parents end, in the commit that stores the end."""
         while over := self._state.families.take_over():
             for parent in over.values():
                 reason = why_children_end(self._rule_of(parent), parent)
@@ -224,7 +219,7 @@ class Requests:
             self._ask(Request(RequestKind.CANCEL, (key,), now, reason=reason), key, now)
 
     def _end_late_children(self, keys: Iterable[str], now: float) -> None:
-        """Have those end that were submitted when their parents had ended: nobody would do so later."""
+        """End children that were submitted after their parents' end: nobody else would."""
         jobs_known = self._state.jobs
         jobs = (jobs_known[key] for key in keys if key in jobs_known)
         late = {job.id: job.parent for job in jobs if job.parent and job.parent not in jobs_known}
@@ -235,11 +230,11 @@ class Requests:
             parents.update((job.id, self._state.changes.jobs.get(job.id, job)) for job in parents_read)
         for key, parent in late.items():
             ended = parents.get(parent)
-            if parent not in unread and (ended is None or ended.terminal):  # else it is left alone for now
+            if parent not in unread and (ended is None or ended.terminal):  # Otherwise it is left alone for now.
                 self._end_child(key, has_ended(ended), now)
 
     def _admit(self, keys: Sequence[str], now: float) -> Iterable[str]:
-        """Take in submitted jobs; returns those that are no jobs."""
+        """Take in submitted jobs; returns the ids of other workloads."""
         unknown = dict.fromkeys(key for key in keys if key not in self._state.jobs)
 
         def damaged(key: str, error: HoldfastError) -> None:
@@ -270,7 +265,7 @@ class Requests:
         kind: Kind | None = next((target for target in self._owners.values() if key in target.works), None)
         is_newer = key in self._state.changes.jobs
         if kind is None and not is_newer and request.kind is not RequestKind.SUBMIT:
-            self._admit([key], now)  # a job that the last commit submitted, and that nobody has taken in yet
+            self._admit([key], now)  # The last commit submitted this job, and nobody has taken it in yet.
         if request.kind is RequestKind.RETRY and key not in self._state.jobs:
             self._quarantine.attempt(UNREAD, key, now, doing, partial(self._reopen, key))
         job = self._state.jobs.get(key)
@@ -279,7 +274,7 @@ class Requests:
             if request.kind is RequestKind.REPRIORITIZE:
                 change = partial(self._reprioritize, job, int(request.payload), now)
                 self._quarantine.attempt(kind.name, key, now, doing, change)
-        if kind is None:  # it is not in memory: new, or over
+        if kind is None:  # It is not in memory, because it is new or has ended.
             self._quarantine.attempt(UNREAD, key, now, doing, partial(self._ask_stored, request, key, now))
         else:
             self._quarantine.attempt(kind.name, key, now, doing, partial(kind.ask, request, key, now))
@@ -290,7 +285,7 @@ class Requests:
             self._state.schedule_needed = True
 
     def _reopen(self, key: str) -> None:
-        """Take in a job that has ended; its next attempt gets a number that no step of its history has."""
+        """Take in an ended job; its next attempt gets a number that its history does not contain."""
         changes = self._state.changes
         for stored in self._store.jobs_by_id([key]):
             job = changes.jobs.get(key, stored)
@@ -311,10 +306,10 @@ class Requests:
             self._delete(key, request, now)
 
     def _delete(self, key: str, request: Request, now: float) -> None:
-        """Delete a workload made of jobs that cannot be read: cancel its jobs one by one, and forget it."""
+        """Delete an unreadable workload that owns jobs: cancel its jobs one by one, and forget it."""
         left = self._store.left_to_end(key)
         for job in left.jobs:
-            if job.of_set is None:  # a task of an array, which can do without it
+            if job.of_set is None:  # A task of an array can do without it.
                 self._ask(evolve(request, kind=RequestKind.CANCEL, targets=(job.id,)), job.id, now)
             else:
                 self._end(job.id, request, now)
@@ -323,7 +318,7 @@ class Requests:
             self._owners[left.owner.kind].tell(left.owner, "deleted", now)
 
     def _end(self, key: str, request: Request, now: float) -> None:
-        """Cancel a job that cannot be read, or not the whole of it; its runs are stopped already."""
+        """Cancel a job that cannot be read completely; its runs are stopped already."""
         for job in self._store.left_to_end(key).jobs:
             runs = (run for run in self._store.runs(key) if run.status not in RUN_TERMINAL)
             attempts = (
@@ -339,9 +334,9 @@ class Requests:
                 [evolve(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now) for run in runs],
             )
             self._quarantine.release(key, now)
-            for kind in self._state.kinds:  # for which the release has queued it
+            for kind in self._state.kinds:  # The release has queued it.
                 self._state.queue.discard(kind, key)
             if job.child is not None and job.of_set is None:
-                self._quarantine.release(job.child.set_id, now)  # of an array, which may have waited for just this
+                self._quarantine.release(job.child.set_id, now)  # An array may have waited for exactly this.
                 for owner in self._owners.values():
                     owner.see_gang(ended)

@@ -1,4 +1,4 @@
-"""What the controller knows: every job that is not over, with the indexes a tick needs.
+"""The controller's memory: every unfinished job, with the indexes that a tick needs.
 
 Every change goes through a method, which keeps the indexes, the events and the tick's ``Changes`` in step. All of it
 can be rebuilt from the store.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class ControllerState:
-    """All jobs that are not over."""
+    """All unfinished jobs."""
 
     def __init__(
         self, load_spec: Callable[[str], JobSpec], *, since: Callable[[float], float] = lambda entered: entered
@@ -47,15 +47,15 @@ class ControllerState:
         """Start empty; ``since`` maps the time a status was entered to when waiting in it began to count."""
         self.token_digest: Callable[[str], str] = lambda _: ""
         self.load_spec = load_spec
-        """Reads a specification as a job has it."""
+        """Parses a job's specification."""
         self.since = since
         self.schedule_needed = True
         self.jobs: dict[str, Job] = {}
         self.active: dict[str, Active] = {}
         self.unplaced: dict[str, Active] = {}
-        """Attempts that wait for a place and have a history, by job id."""
+        """Attempts with a history that wait for a place, by job id."""
         self.owner: dict[str, str] = {}
-        """Job id by run uid."""
+        """Job ids by run uid."""
         self.pending = PendingQueue()
         self.capacity = Capacity()
         self.balances: dict[tuple[str, int], RetryBalance] = {}
@@ -68,10 +68,10 @@ class ControllerState:
         self.runs_changed: dict[str, tuple[Active, Run]] = {}
         """Runs whose status changed since the last publication, by uid."""
         self.kinds: dict[str, JobKind] = {}
-        """Who looks after the jobs of each kind."""
+        """The kind that manages jobs of each kind."""
 
     def restore(self, snapshot: Snapshot, attempt_anyway: ForEach) -> None:
-        """Restore every job that was in progress when the last controller stopped."""
+        """Restore every unfinished job."""
         attempts = {attempt.job_id: attempt for attempt in snapshot.attempts}
         runs: dict[str, list[Run]] = {}
         for run in snapshot.runs:
@@ -84,7 +84,7 @@ class ControllerState:
                 attempt_anyway(job.id, partial(self.resume, job, attempt, runs.get(job.id, ()), last))
 
     def drop(self, job_id: str) -> None:
-        """Forget a job, except what its runs use."""
+        """Forget a job, except the capacity that its runs use."""
         active = self.active.pop(job_id, None)
         if active is not None:
             self.drop_runs(active)
@@ -94,7 +94,7 @@ class ControllerState:
         self.queue.forget(job_id)
 
     def resume(self, job: Job, attempt: Attempt | None, runs: Iterable[Run], last: HistoryRow | None) -> None:
-        """Go on with an attempt that was in flight, or that waited for a place."""
+        """Continue with an attempt that was in flight or waited for a place."""
         pods = self.kinds[job.kind].has_pods
         if attempt is None or (attempt.status is AttemptStatus.PENDING and not pods):
             waiting = self.waiting_attempt(job)
@@ -114,7 +114,7 @@ class ControllerState:
                 self.capacity.usage[job.queue].jobs += pods
 
     def admit(self, job: Job) -> None:
-        """Take in a job that was not known; a known one is ignored."""
+        """Take in a new job; a known one is ignored."""
         if job.id in self.jobs or job.terminal:
             return
         self.jobs[job.id] = self.families.join(job) if job.parent else job
@@ -126,7 +126,7 @@ class ControllerState:
         self.kinds[job.kind].admit(job)
 
     def put_job(self, job: Job, ended: Attempt | None = None) -> None:
-        """Change a job; ``ended`` is the attempt whose end changes it, if one does."""
+        """Change a job; ``ended`` is the attempt whose end changes it, if any."""
         changes = self.changes
         before = self.jobs.get(job.id, job)
         changes.jobs[job.id] = job
@@ -149,7 +149,7 @@ class ControllerState:
         self.kinds[job.kind].index(job)
 
     def reopen(self, job: Job, attempt: int) -> None:
-        """Take in a job that has ended; the last attempt has this number."""
+        """Take in an ended job whose last attempt has this number."""
         self.jobs[job.id] = self.families.join(evolve(job, attempt=attempt))
 
     def change_spec(self, job: Job, spec: str) -> Job:
@@ -172,7 +172,7 @@ class ControllerState:
         self.families.heed(job, ended)
 
     def note_reason(self, job_id: str, reason: str, now: float) -> bool:
-        """Remember why a job, or a pod of one that runs, waits; returns whether that is news."""
+        """Remember why a job, or a pod of a running one, waits; returns whether the reason is new."""
         job = self.jobs.get(job_id)
         if job is None or (noted := with_wait_reason(job, reason, now)) is job:
             return False
@@ -220,20 +220,20 @@ class ControllerState:
         return active
 
     def pods_started(self, active: Active, job: Job, runs: Sequence[Run]) -> None:
-        """Note that a waiting job is running, with these runs."""
+        """Note that a waiting job runs, with these runs."""
         active.job = self.jobs[job.id] = self.changes.jobs[job.id] = job
         self.outbox.emit(self.changes.events, started(job, active.attempt, runs))
         self._heed(job.id, job)
 
     def wait(self, group: GroupKey, waiting: Waiting, *, job_id: str = "") -> None:
-        """Put a job, or a pod of a job, in the queue for a place."""
+        """Queue a job or a pod for a place."""
         if job_id:
             self.owner[waiting.job_id] = job_id
         self.pending.add(group, waiting)
         self.schedule_needed = True
 
     def wait_no_more(self, key: str) -> None:
-        """Take a job or a pod out of the queue for a place."""
+        """Take a job or a pod out of the queue for places."""
         self.owner.pop(key, None)
         self.pending.remove(key)
 
@@ -243,13 +243,13 @@ class ControllerState:
         self.schedule_needed = self.schedule_needed or not but
 
     def submit(self, job: Job) -> None:
-        """Submit a job with this commit; it is there to be taken in after that."""
+        """Submit a job with this commit; it can be taken in after that."""
         self.changes.new_jobs[job.id] = job
         self._heed(job.id, job)
         self.outbox.emit(self.changes.events, submitted(job))
 
     def put_workload(self, record: Workload, notifications: Collection[Notification] = ()) -> None:
-        """Change the record of a workload, and have people told of it."""
+        """Change the record of a workload, and notify people."""
         self.changes.workloads[record.id] = record
         if notifications:
             self.changes.notifications += notifications
@@ -257,7 +257,7 @@ class ControllerState:
             self.waits.heed(record.id, record)
 
     def forget_workload(self, key: str) -> None:
-        """Forget a workload with its log."""
+        """Forget a workload and its log."""
         self.changes.workloads.pop(key, None)
         self.changes.forgotten[key] = None
         self._heed(key, None)
@@ -267,7 +267,7 @@ class ControllerState:
             self.waits.heed(key, what)
 
     def log_of_set(self, row: JobSet, what: Sequence[SetDecision | SetEvent], now: float) -> None:
-        """Append to the log of a job set, and to the events."""
+        """Append to a job set's log and to the events."""
         self.changes.set_log += [SetLogEntry(set_id=row.id, at=now, what=set_event) for set_event in what]
         self.outbox.emit(self.changes.events, *[logged(row, set_event, now) for set_event in what])
 
@@ -276,22 +276,22 @@ class ControllerState:
         self.changes.handled.append(request)
 
     def quarantine(self, quarantined: Quarantined) -> None:
-        """Note that a workload is left alone."""
+        """Note that a workload is quarantined."""
         self.changes.quarantined[quarantined.id] = quarantined
         self.pending.remove(quarantined.id)
         self.queue.forget(quarantined.id)
 
     def release(self, key: str) -> None:
-        """Note that a workload is no longer left alone."""
+        """Note that a workload is no longer quarantined."""
         self.changes.quarantined[key] = None
 
     def emit(self, record: EventRecord, notifications: Iterable[Notification] = ()) -> None:
-        """Note an event that changes no job, and have people told of it."""
+        """Emit an event that changes no job, and notify people."""
         self.changes.notifications += notifications
         self.outbox.emit(self.changes.events, record)
 
     def take_runs_changed(self) -> dict[str, tuple[Active, Run]]:
-        """Return the runs whose status changed since this was last called."""
+        """Return the runs whose status changed since the last call."""
         runs, self.runs_changed = self.runs_changed, {}
         return runs
 
@@ -300,7 +300,7 @@ class ControllerState:
         self.runs_changed |= {uid: (active, run) for uid, run in active.runs.items()}
 
     def carry_out(self, active: Active, orders: RunOrders) -> None:
-        """Do what a look at an attempt ordered."""
+        """Carry out the orders of a look at an attempt."""
         if orders.give_back or orders.keep or orders.start:
             self._take_places(active, orders)
         if orders.start or orders.put:
@@ -330,13 +330,13 @@ class ControllerState:
             self.capacity.usage[queue].jobs += 1
 
     def note_attempt(self, active: Active, attempt: Attempt) -> None:
-        """Write down what is new of an attempt that takes no step."""
+        """Store news of an attempt that takes no step."""
         active.attempt = self.changes.attempts[attempt.key] = attempt
 
     def steps(self, active: Active, steps: Sequence[tuple[Step, Attempt]], *, kept: bool = True) -> None:
-        """Write steps of an attempt, each merged with the last when it repeats it, and what the attempt is after each.
+        """Write steps of an attempt, each merged with the last one if it repeats it, and the attempt after each.
 
-        A terminal one is neither in flight nor waiting; of one that is not kept only its history is written.
+        A terminal attempt is neither in flight nor waiting; for one that is not kept only the history is written.
         """
         before, attempt = active.attempt, steps[-1][1]
         moves = [(step, after.status) for step, after in steps]
@@ -356,7 +356,7 @@ class ControllerState:
         self.queue.add(active.job.kind, run.job_id, urgent=run.status in RUN_TERMINAL)
 
     def put_runs(self, active: Active, runs: Iterable[Run]) -> None:
-        """Change runs; a terminal one gives its capacity back."""
+        """Change runs; a terminal run returns its capacity."""
         for run in runs:
             active.runs[run.uid] = run
             self.changes.runs[run.uid] = run
@@ -366,11 +366,11 @@ class ControllerState:
                 self.capacity.usage[active.job.queue].jobs -= active.pods
 
     def note_run(self, active: Active, run: Run) -> None:
-        """Write down what is new of a run; its attempt is not reconciled, as no decision depends on it."""
+        """Store news of a run without reconciling its attempt, because no decision depends on it."""
         active.runs[run.uid] = self.changes.runs[run.uid] = run
 
     def drop_runs(self, active: Active) -> None:
-        """Forget an attempt's runs, which are all terminal, before it is placed anew."""
+        """Forget an attempt's runs, all of them terminal, before it is placed anew."""
         for uid in active.runs:
             self.owner.pop(uid, None)
         active.runs = {}
@@ -382,7 +382,7 @@ class ControllerState:
         self.drop_runs(active)
 
     def withdraw(self, active: Active) -> None:
-        """Take an attempt that is to be placed anew out of flight; its job is pending again."""
+        """Withdraw an attempt that is to be placed anew; its job is pending again."""
         self._close(active)
         self.unplaced[active.attempt.job_id] = active
 
@@ -392,6 +392,6 @@ class ControllerState:
             self.schedule_needed = True
 
     def change_node(self, node: Node) -> None:
-        """Take in what was changed of a node here; it may be away."""
+        """Take in a change of a node made here; the node may be away."""
         if self.nodes.change(node, self.capacity, self.changes.nodes):
             self.schedule_needed = True

@@ -1,6 +1,6 @@
-"""The queue of workloads to reconcile, and the heap of times at which some are due.
+"""The queue of workloads to reconcile, and a heap of due times.
 
-Each kind has a lane of its own, because children are reconciled before their owners, and each at its own pace.
+Each kind has a lane of its own, because children are reconciled before their owners, and each kind at its own pace.
 """
 
 from __future__ import annotations
@@ -10,20 +10,19 @@ from collections import defaultdict
 from itertools import islice
 
 LINGER_S = 1.0
-"""How long a workload waits of which only what people are shown has changed."""
+"""Seconds that a workload waits if only figures shown to people have changed."""
 BURST_SHARE = 8
-"""About how many steps a burst takes, each a transaction."""
+"""About how many steps a burst takes, each of them a transaction."""
 
 
 class WorkQueue:
-    """Keys of workloads, each queued once however often it has changed."""
+    """Keys of workloads; each is queued once however often it changes."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._new: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        """By kind, those that changed since the last ``take``."""
+        """Workloads that changed since the last ``take``, by kind."""
         self._waiting: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        """By kind, those left for a later tick."""
+        """Workloads left for a later tick, by kind."""
         self._urgent: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._due: dict[str, tuple[float, str]] = {}
         """When a workload is due, and its kind."""
@@ -41,22 +40,22 @@ class WorkQueue:
         self._waiting[kind][key] = None
 
     def linger(self, kind: str, key: str) -> None:
-        """Have a workload reconciled within a second, or when it is due or changes before."""
+        """Have a workload reconciled within a second, or earlier if it is due or changes."""
         due, when = self._due.get(key), self._now + LINGER_S
         if due is None or due[0] > when:
             self.wake_at(kind, key, when)
 
     def discard(self, kind: str, key: str) -> None:
-        """Take a workload out: it has just been reconciled, or is over."""
+        """Remove a workload that was just reconciled or is over."""
         self._new[kind].pop(key, None)
         self._waiting[kind].pop(key, None)
         self._urgent[kind].pop(key, None)
 
     def take(self, kind: str, *, least: int, most: int) -> list[str]:
-        """Take workloads out, urgent ones first, then the oldest; the others wait.
+        """Take out workloads: urgent ones first, then the oldest; the others wait.
 
-        Within the bounds it takes an eighth of what waits: the first of a burst get ahead while the others are worked
-        on, and a storm is not worked off in small steps.
+        Within the bounds it takes an eighth of the queue: the first of a burst get ahead while the others are handled,
+        and a storm is not worked off in small steps.
         """
         waiting, urgent = self._waiting[kind], self._urgent[kind]
         waiting.update(self._new.pop(kind, {}))
@@ -92,7 +91,7 @@ class WorkQueue:
         self._due.pop(key, None)
 
     def wake_at(self, kind: str, key: str, when: float | None) -> None:
-        """Have a workload reconciled at a time, replacing any earlier one; ``None`` is never."""
+        """Have a workload reconciled at a time, replacing any earlier one; ``None`` for never."""
         due = self._due.get(key)
         if when is None:
             self._due.pop(key, None)

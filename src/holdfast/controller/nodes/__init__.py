@@ -1,1 +1,1 @@
-"""What the controller knows of nodes beyond their room: what is set aside, what is short, what was lost."""
+"""The state of nodes beyond their capacity: cordons, shortages and losses."""

@@ -1,6 +1,6 @@
-"""Which devices are given to nobody: those that runs have shown to be faulty, and those that a person has set aside.
+"""Cordoned devices: faulty ones, as runs have shown, and those that a person has cordoned.
 
-A cordon is kept with the device in the record of its node, so it is there for whoever reads that, and after a restart.
+A cordon is stored with the device in the record of its node, so that readers see it and it survives a restart.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ class Cordons:
     """The cordons of all devices."""
 
     def __init__(self, state: ControllerState) -> None:
-        """Start with none."""
         self._state = state
         self._cordons: dict[PlaceKey, dict[str, DeviceCordon]] = {}
 
     def restore(self, stored: Iterable[Node]) -> None:
-        """Restore those from before this controller."""
+        """Restore the cordons from before this controller."""
         for node in stored:
             if node.devices:
                 self._cordons[node.executor, node.name] = {
@@ -40,12 +39,12 @@ class Cordons:
                 }
 
     def on(self, node: Node) -> Node:
-        """Return a node that was just reported with the cordons of its devices."""
+        """Return a reported node with the cordons of its devices."""
         cordons = self._cordons.setdefault((node.executor, node.name), {})
         return evolve(node, devices=tuple(evolve(device, cordon=cordons.get(device.id)) for device in node.devices))
 
     def judge(self, run: Run, job: Job, now: float) -> None:
-        """Cordon what a failed run has shown to be faulty."""
+        """Cordon a device that a failed run has shown to be faulty."""
         node = self._state.nodes.get((run.executor, run.node))
         if node is None or run.outcome is None:
             return

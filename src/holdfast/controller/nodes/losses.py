@@ -1,4 +1,4 @@
-"""What was lost: runs together with their executor, which job is to blame for that, and nodes that may come back."""
+"""Runs lost together with their executors, the jobs suspected of it, and nodes that may come back."""
 
 from __future__ import annotations
 
@@ -19,19 +19,18 @@ if TYPE_CHECKING:
 
 
 class Losses:
-    """The last losses of each executor, and what they say against a job.
+    """The last losses of each executor, as evidence against jobs.
 
-    Each loss is written as an event, so that it is still known after a restart of the controller.
+    Each loss is stored as an event, so that it survives a restart of the controller.
     """
 
     def __init__(self, state: ControllerState) -> None:
-        """Start with none."""
         self._state = state
         self.recent: dict[str, tuple[Loss, ...]] = {}
         self._culprits: dict[str, tuple[str, Suspicion] | None] = {}
-        """Who is to blame for the last of them; nobody else is suspected of it then."""
+        """The job to blame for the last losses; nobody else is suspected of them."""
         self.ended: list[Run] = []
-        """Runs that were lost and of which no loss is recorded yet."""
+        """Lost runs that are not part of a recorded loss yet."""
 
     def restore(self, stored: Iterable[StoredEvent]) -> None:
         """Restore the losses from before this controller."""
@@ -40,7 +39,7 @@ class Losses:
                 self._remember(_read(stored_event.at, stored_event.event))
 
     def record_ended(self, now: float) -> None:
-        """Make losses of the runs lost since the last call; call it before any of them is judged."""
+        """Record the runs lost since the last call as losses; call it before any of them is judged."""
         by_executor: dict[str, list[Run]] = {}
         for run in self.ended:
             by_executor.setdefault(run.executor, []).append(run)
@@ -49,7 +48,7 @@ class Losses:
             self._note(executor, runs, now)
 
     def suspicion(self, job_id: str, runs: Sequence[Run]) -> Suspicion | None:
-        """Return the suspicion against a job whose attempt is over, if it was lost with its place."""
+        """Return the suspicion against a job whose attempt was lost with its place."""
         for run in runs:
             if run.outcome is not None and run.outcome.lost:
                 return self._against(job_id, run.executor)
@@ -74,7 +73,7 @@ class Losses:
     def _remember(self, lost: Loss) -> None:
         before = self.recent.get(lost.executor, ())
         if self._culprits.get(lost.executor) is not None and not blame.is_same_loss(before[-1], lost):
-            before = ()  # losses with a culprit say nothing against others, nor twice against it
+            before = ()  # Losses with a culprit are no evidence against others, nor twice against the culprit.
         self.recent[lost.executor] = blame.add_loss(before, lost)
         self._culprits[lost.executor] = blame.find_culprit(self.recent[lost.executor])
 
@@ -84,19 +83,18 @@ def _read(at: float, event: NodeLost) -> Loss:
 
 
 MAY_COME_BACK_S = 600.0
-"""A node that nobody has heard of for longer is gone for good."""
+"""A node that was silent for longer, in seconds, is gone for good."""
 
 
 class Away:
-    """Which nodes are gone and may come back; looked for once per tick, and only where any is gone."""
+    """The nodes that are gone and may come back; computed once per tick, and only if any is gone."""
 
     def __init__(self, state: ControllerState) -> None:
-        """Remember the state."""
         self._state = state
         self._cached: tuple[float, Sequence[Place]] = (float("-inf"), ())
 
     def places(self, now: float) -> Sequence[Place]:
-        """Return them; one from before this controller has its whole time from the start of that."""
+        """Return them; for a node from before this controller the time counts from the controller's start."""
         nodes, present = self._state.nodes, self._state.capacity.places
         if len(nodes) <= len(present):
             return ()

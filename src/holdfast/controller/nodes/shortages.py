@@ -1,6 +1,6 @@
-"""Which nodes are short of something that starting a program takes, as the runs they refused or their machines show.
+"""Nodes short of something that programs need to start, as refused runs or the machine itself show.
 
-A shortage is kept in the record of its node, so it is there for whoever reads that, and after a restart.
+A shortage is stored in the record of its node, so that readers see it and it survives a restart.
 """
 
 from __future__ import annotations
@@ -30,16 +30,15 @@ class Shortages:
     """The shortages of all nodes."""
 
     def __init__(self, state: ControllerState) -> None:
-        """Start with none."""
         self._state = state
         self._short: dict[PlaceKey, Short] = {}
         self._pressed: set[str] = set()
-        """Executors whose machines run out of something now."""
+        """Executors whose machines are short of something now."""
         self.refused: dict[tuple[str, int], int] = {}
-        """By job and rank, how often in a row its program could not be started; the next controller counts anew."""
+        """How often in a row a program could not be started, by job and rank; not kept over a restart."""
 
     def press(self, executor: str, lack: Lack | None, now: float) -> None:
-        """Take in what the machine of an executor runs out of, if anything."""
+        """Take in the pressure on an executor's machine."""
         if lack is None:
             self._pressed.discard(executor)
             for key, short in [entry for entry in self._short.items() if entry[0][0] == executor and entry[1].pressed]:
@@ -55,24 +54,24 @@ class Shortages:
                 self._begin(key, shortage.under_pressure(before, lack.of, lack.in_words(), now), now, before)
 
     def restore(self, stored: Iterable[Node], now: float) -> None:
-        """Restore those from before this controller."""
+        """Restore the shortages from before this controller."""
         for node in stored:
             if node.short is not None:
                 self._short[node.executor, node.name] = shortage.restored(node.short, now)
 
     def on(self, node: Node) -> Node:
-        """Return a node that was just reported with what it is short of."""
+        """Return a reported node with its shortages."""
         return evolve(node, short=self._short.get((node.executor, node.name)))
 
     def by_name(self) -> Mapping[str, Short]:
-        """Return the nodes that are short; those of several executors that share a name stand for each other."""
+        """Return the short nodes by name; nodes of several executors that share a name stand for each other."""
         return {key[1]: short for key, short in self._short.items()}
 
     def heard(self, run: Run, now: float) -> None:
-        """Take in the first news of a run: its program has been started, or could not be."""
+        """Take in the first report about a run: its program was started, or could not be."""
         of = None if run.outcome is None else shortage.shortage_of(run.outcome)
         if of is None and not self._short and not self.refused:
-            return  # as it is for nearly every run
+            return  # This is the case for nearly every run.
         key = self._state.capacity.home(run.executor, run.node)
         short = self._short.get(key)
         if of is not None:
@@ -86,16 +85,16 @@ class Shortages:
             self._put(key, shortage.after_answer(short, now, well=run.started_at is not None))
 
     def refusals(self, runs: Iterable[Run]) -> int:
-        """Return how often in a row the program of one of these runs could not be started; the highest counts."""
+        """Return how often in a row a program of these runs could not be started; the highest number counts."""
         return max((self.refused.get((run.job_id, run.rank), 0) for run in runs), default=0)
 
     def tried(self, places: Iterable[PlaceKey], now: float) -> None:
-        """Note that a job gets these places, one of which may be of a node that is short."""
+        """Note that a job gets these places, one of which may be on a short node."""
         for key in self._short.keys() & places:
             self._put(key, shortage.after_trial(self._short[key], now))
 
     def look(self, now: float) -> None:
-        """End those that are over."""
+        """End shortages whose time is over."""
         for key, short in list(self._short.items()):
             if key[0] not in self._pressed and short.is_over(now):
                 words = "node %s is no longer %s; that lasted %s"
@@ -108,7 +107,7 @@ class Shortages:
                 }
 
     def _begin(self, key: PlaceKey, short: Short, now: float, earlier: Short | None) -> None:
-        """Note that a node is short; of what it was not short of yet, tell."""
+        """Record a shortage of a node, and emit an event if it is new."""
         if earlier is None or earlier.of is not short.of:
             words = "node %s is %s: %s; it gets no new work until that is over"
             _log.warning(words, key[1], short.of.words, short.message)

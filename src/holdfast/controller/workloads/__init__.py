@@ -1,1 +1,1 @@
-"""The controller's side of each kind of work: gangs, jobs made of pods, and job sets."""
+"""The controller's side of each kind of workload: gangs, jobs made of pods, arrays and job sets."""

@@ -1,4 +1,4 @@
-"""Arrays: what is particular to them beside their rules."""
+"""Arrays: what the controller does for them beyond the rules of all owners."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def _without_counts(row: Array) -> Array:
 
 
 class Arrays(Owners[Array, ArraySpec]):
-    """Every array."""
+    """All arrays."""
 
     def take_in(self, row: Array, jobs: Iterable[Job]) -> None:
-        """Add an array; how many of its tasks have ended is counted where they are stored."""
+        """Add an array; the store counts its ended tasks."""
         if not row.ended:
             row = evolve(row, state=row.state.counted(self._store.count_by_state(row.id)))
         super().take_in(row, jobs)
@@ -50,22 +50,22 @@ class Arrays(Owners[Array, ArraySpec]):
         self._wait(self.works[row.id])
 
     def _wait(self, work: Work[Array, ArraySpec]) -> None:
-        """Have an array looked at when something becomes of what it waits for as a whole."""
+        """Have an array looked at when the state of something it waits for changes."""
         spec, state = work.spec, work.row.state
         if spec.job.after and not state.made:
             self._state.waits.watch(work.row.id, ARRAY, spec.job.after, spec.not_waited_for(state))
 
     def update(self, work: Work[Array, ArraySpec], payload: str, change: str, now: float) -> None:
-        """Give an array other limits; it waits for what it waited for."""
+        """Change an array's limits; its dependencies stay."""
         super().update(work, payload, change, now)
         self._wait(work)
 
     def decide(self, work: Work[Array, ArraySpec], now: float) -> ArrayResult:
-        """Apply the rules, once all has happened that the array waits for as a whole."""
+        """Apply the rules once all dependencies of the array are satisfied."""
         spec, state, after = work.spec, work.row.state, work.spec.job.after
         if after and not (state.made or state.stopping or state.status):
             if state.held:
-                return Result(state=state)  # when it is released, it waits for what has not happened by then
+                return Result(state=state)  # When it is released, it waits for what has not happened by then.
             met, waits = spec.not_waited_for(state), self._state.waits
             waits.look_up(self._store, self._state.changes)
             outlook = look(after, met, waits.standings(after, met))
@@ -82,7 +82,7 @@ class Arrays(Owners[Array, ArraySpec]):
         """Apply the rules.
 
         Raises:
-            Internal: Nothing can become of the array, as tasks of it cannot be found or read.
+            Internal: Tasks of the array cannot be found or read, so it can never end.
         """
         children = list(work.children.values())
         result = _reconcile(work.spec, evolve(work.row, state=state), children, now)
@@ -92,14 +92,14 @@ class Arrays(Owners[Array, ArraySpec]):
         return result
 
     def forget(self, work: Work[Array, ArraySpec]) -> None:
-        """Have an array that is over wait for nothing any more."""
+        """Stop waiting on behalf of an array that is over."""
         if work.spec.job.after:
             self._state.waits.leave(work.row.id, work.spec.job.after)
 
     def put(self, work: Work[Array, ArraySpec], row: Array) -> None:
-        """Change an array's record; it is not stored for counts alone, because its specification may be large.
+        """Change an array's record. A change of counts alone is not stored, because the specification may be large.
 
-        Whoever wants to know that it is held is told of it, whatever has it held.
+        Those notified of a hold are notified whatever caused it.
         """
         if _without_counts(row) == _without_counts(work.row):
             work.row = row
@@ -109,12 +109,12 @@ class Arrays(Owners[Array, ArraySpec]):
         self._state.put_workload(row, self.told_of(row, row.updated_at) if begins else ())
 
     def hold(self, work: Work[Array, ArraySpec], request: Request, now: float, *, held: bool) -> None:
-        """Keep tasks from starting, or let them start; those that run go on."""
+        """Keep tasks from starting, or let them start; running tasks continue."""
         why = (request.reason or "held by a user") if held else ""
         self.put(work, evolve(work.row, state=evolve(work.row.state, held=why), updated_at=now))
 
     def cancel(self, work: Work[Array, ArraySpec], reason: str, now: float) -> None:
-        """Have an array make no more tasks, and cancel those it has."""
+        """Have an array create no more tasks, and cancel those it has."""
         state = stop(work.row.state, CANCELLED, reason)
         if state is not work.row.state:
             self.put(work, evolve(work.row, state=state, updated_at=now))

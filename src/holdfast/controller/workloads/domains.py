@@ -1,4 +1,4 @@
-"""Topology domains, each of which one job at a time can have for itself."""
+"""Topology domains, each exclusive to one job at a time."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 
 class Domains:
-    """Assigns topology domains, each to one job at a time."""
+    """Assigns topology domains exclusively."""
 
     def __init__(self, state: ControllerState, catalog: PolicyCatalog) -> None:
-        """Start with none taken."""
         self._state = state
         self._catalog = catalog
         self._owners: dict[tuple[str, str], str] = {}
@@ -28,7 +27,7 @@ class Domains:
         self._owners[key, domain] = job_id
 
     def claim(self, key: str, job_id: str, shape: Shape) -> str:
-        """Give a job the free domain with the most room, of those that can take such a pod; empty if none is."""
+        """Assign the free domain with the most room that can hold such a pod; returns "" if there is none."""
         room: dict[str, int] = {}
         able: set[str] = set()
         capacity = self._state.capacity
@@ -48,7 +47,7 @@ class Domains:
         return chosen
 
     def why_not(self, key: str, shape: Shape) -> str:
-        """Say why no domain can be given to a job of such pods now."""
+        """Return why no domain can be assigned to a job of such pods now."""
         places = [place for place in self._state.capacity.places.values() if key in place.labels]
         if not places:
             return f"no node has the label {key}, which exclusive topology needs"
@@ -58,6 +57,6 @@ class Domains:
         return why_not(shape, places, {place.key: place.capacity for place in places}, well)
 
     def release(self, key: str | None, domain: str) -> None:
-        """Give a domain back."""
+        """Free a domain."""
         if key is not None and domain:
             self._owners.pop((key, domain), None)

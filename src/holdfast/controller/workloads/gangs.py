@@ -48,7 +48,7 @@ _MOST_GROUPS = 16_384
 
 
 class Gangs:
-    """Every job that is a gang, of one run or more."""
+    """All jobs that are gangs, of one run or more."""
 
     name = GANG
     has_pods = False
@@ -67,11 +67,11 @@ class Gangs:
 
         Args:
             state: The controller's state.
-            store: Where what jobs wait for is looked up.
-            judging: What a judgement needs.
+            store: Looks up the dependencies of jobs.
+            judging: Collects what failures are judged by.
             alive: Whether an executor is known and within its lease.
-            lease_s: Of executors.
-            pace: How many jobs a tick works on.
+            lease_s: The lease of executors, in seconds.
+            pace: How many jobs a tick handles.
         """
         self.pace = pace
         self._state = state
@@ -83,24 +83,24 @@ class Gangs:
             alive, state.nodes.engines, judging.of_gang, limits, state.since, lease_s or 0.0, state.token_digest
         )
         self.changed: Callable[[Job], None] = lambda _: None
-        """Called with a job that has an owner and may look different to it."""
+        """Called with a job that has an owner and may have changed."""
 
     def restore(self, snapshot: Snapshot, attempt_anyway: ForEach) -> None:
-        """Show jobs that are part of something to their owners; jobs and attempts are restored already."""
+        """Show owned jobs to their owners; jobs and attempts are restored already."""
         del snapshot
         for job in list(self._state.jobs.values()):
             if job.child is not None and job.kind == GANG:
                 attempt_anyway(job.id, partial(self.changed, job))
 
     def admit(self, job: Job) -> None:
-        """Show it to its owner; a pending job is indexed already."""
+        """Show the job to its owner; a pending job is indexed already."""
         if job.child is not None:
             self.changed(job)
 
-    # of an owner
+    # The rest is for owners.
 
     def create(self, job: Job, order: CreateChild, owner: Workload, now: float) -> None:
-        """Do nothing: it waits for a place since it was submitted, and begins once."""
+        """Do nothing: it has waited for a place since its submission, and begins once."""
 
     def delete(self, job_id: str, now: float, *, force: bool = False) -> None:
         """Cancel it."""
@@ -113,20 +113,20 @@ class Gangs:
         self._ask(self._state.jobs[job_id], now, intervention, reason=HELD_WITH_OWNER)
 
     def take_place(self, job_id: str, taking: Taking, now: float) -> None:
-        """Stop all of it: its runs run together."""
+        """Stop the whole gang: its runs run together."""
         self._ask(self._state.jobs[job_id], now, Intervention(taking.why), reason=taking.reason)
 
     def resize(self, job_id: str, parallelism: int, completions: int | None) -> None:
         """Do nothing: a gang keeps its size."""
 
     def finish(self, job_id: str, otherwise: str, now: float) -> None:
-        """Cancel one that waits."""
+        """Cancel a waiting gang."""
         self._ask(self._state.jobs[job_id], now, Intervention.CANCEL, reason=otherwise)
 
-    # pending
+    # The rest is about pending gangs.
 
     def index(self, job: Job) -> None:
-        """Put a job that waits for a place in the pending queue, and plan when time moves it on."""
+        """Queue a job that waits for a place, and plan when it is next due."""
         state = self._state
         spec = state.load_spec(job.spec)
         if job.state is JobState.QUEUED and job.id not in state.active:
@@ -148,10 +148,11 @@ class Gangs:
         state, catalog = self._state, self._judging.catalog
         for key in keys:
             job = state.jobs.get(key)
-            if job is None or key in state.active:  # begun, by a round of which another job made an error
+            # A round began it already, and another job of that round raised an error.
+            if job is None or key in state.active:
                 continue
             spec, devices = state.load_spec(job.spec), state.capacity.grants.get(key)
-            if not job.attempt:  # while it starts, not when it fails
+            if not job.attempt:  # Computed while it starts, not when it fails.
                 catalog.compiled(job, spec)
                 catalog.log_patterns(spec)
             waiting, granted = state.unplaced.get(key), zip(places[key], devices or repeat(()), strict=False)
@@ -163,17 +164,17 @@ class Gangs:
             self._carry_out(begun, active, look, now)
 
     def blocked(self, key: str, now: float, *, never: str = "") -> None:
-        """Record why a job still waits for a place; its attempt has failed if it will get none."""
-        if never or self._judging.catalog.catalogue.paused is None:  # else it waits for no place, and is not late
+        """Record why a job still waits for a place; if it will get none, its attempt has failed."""
+        if never or self._judging.catalog.catalogue.paused is None:  # Otherwise it waits for no place, and is not late.
             job = self._state.jobs[key]
             waiting = self._state.waiting_attempt(job)
             look = gang.waits(waiting.spec, job, waiting.attempt, self._around, now, never=never)
             self._carry_out(job, waiting, look, now)
 
-    # moving on
+    # The rest moves attempts on.
 
     def reconcile(self, keys: Sequence[str], now: float) -> None:
-        """Move jobs and their attempts on as far as they can go now."""
+        """Advance jobs and their attempts as far as possible now."""
         state = self._state
         for key in keys:
             job = state.jobs.get(key)
@@ -181,7 +182,7 @@ class Gangs:
                 self._look(job, now, Observed())
 
     def ask(self, request: Request, key: str, now: float) -> None:
-        """Cancel, hold, release, retry or preempt a job; nothing else is asked of gangs."""
+        """Cancel, hold, release, retry or preempt a job; gangs support no other request."""
         intervention, job = _ASKED.get(request.kind), self._state.jobs[key]
         if intervention is None or (intervention is Intervention.RETRY and key in self._state.active):
             return
@@ -198,7 +199,7 @@ class Gangs:
         self._ask(job, now, intervention, reason=reason)
 
     def _with_spec(self, job: Job, payload: str) -> Job:
-        """Return a job with another specification; what it waited for is over if it waits for other things now."""
+        """Return a job with another specification; if its dependencies changed, the old ones no longer count."""
         changed = self._state.change_spec(job, payload)
         before, after = (self._state.load_spec(dependency.spec).after for dependency in (job, changed))
         same = [(dependency.id, dependency.condition) for dependency in before] == [
@@ -207,7 +208,7 @@ class Gangs:
         return changed if same else evolve(changed, met=(), ready_at=None)
 
     def _as_new(self, job: Job) -> Job:
-        """Have a job that is retried go by how what it waits for stands now, and not by how that had ended before."""
+        """Let a retried job see the present states of its dependencies, not their earlier ends."""
         spec = self._state.load_spec(job.spec)
         if not any(dependency.outcome for dependency in spec.after):
             return job
@@ -215,19 +216,19 @@ class Gangs:
         return evolve(self._state.change_spec(job, dump_spec(evolve(spec, after=after))), request=job.request)
 
     def _runs_on(self, key: str, node: str) -> bool:
-        """Whether anything of a job is on a node, or on any if none is named."""
+        """Whether anything of a job is on a node, or on any node if none is named."""
         active = self._state.active.get(key)
         runs = () if active is None else active.runs.values()
         return any(node in {"", run.node} and run.status not in RUN_TERMINAL for run in runs)
 
     def _ask(self, job: Job, now: float, intervention: Intervention, *, reason: str) -> None:
-        """Do what is asked of a job; its attempt is moved on with the others."""
+        """Act on a request; the attempt is advanced with the others."""
         self._look(job, now, Observed(intervention=intervention, reason=reason))
         if job.id in self._state.active:
             self._state.queue.add(GANG, job.id)
 
     def _look(self, job: Job, now: float, seen: Observed) -> None:
-        """Store what becomes of a job and its attempt."""
+        """Store the next state of a job and its attempt."""
         state, key = self._state, job.id
         active, waiting = state.active.get(key), state.unplaced.get(key)
         spec = state.load_spec(job.spec) if active is None else active.spec
@@ -252,9 +253,9 @@ class Gangs:
             state.waits.leave(key, spec.after)
 
     def _carry_out(self, job: Job, active: Active | None, look: GangOutcome, now: float) -> None:
-        """Store what becomes of a job and its attempt, and have it looked at when time moves it on."""
+        """Store the next state of a job and its attempt, and schedule the next look."""
         state, flight, over = self._state, look.flight, None
-        # The end of an attempt is told before what it means for the job, and so is that it lost its places.
+        # The end of an attempt is emitted before its consequence for the job, and before the loss of its places.
         at_last = bool(look.ended) or (flight is not None and flight.orders.withdraw)
         if not at_last:
             self._put_job(job, look.job)
@@ -263,7 +264,7 @@ class Gangs:
                 _log.error("moving an attempt at %s on raised", job.id, exc_info=flight.raised)
             state.carry_out(active, flight.orders)
         for attempt, step in look.ended:
-            # Of one that was never placed and about which nothing was decided there is only its history.
+            # An attempt that was never placed and about which nothing was decided has only its history.
             kept = attempt.dispatch > 0 or attempt.decision is not None
             state.steps(active or state.waiting_attempt(job), ((step, attempt),), kept=kept)
             over = attempt if kept else None

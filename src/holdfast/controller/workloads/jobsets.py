@@ -1,4 +1,4 @@
-"""Job sets: what the looks at them need beside their rules, and what is told of them."""
+"""Job sets: what the controller does for them beyond the rules of all owners."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RULES = OwnerRules(
 
 
 class JobSets(Owners[JobSet, JobSetSpec]):
-    """Every job set."""
+    """All job sets."""
 
     begins_anew = True
 
@@ -55,7 +55,6 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         works: dict[str, SetWork],
         catalog: PolicyCatalog,
     ) -> None:
-        """Remember what it works with."""
         super().__init__(RULES, state, store)
         self._jobs = jobs
         self._pods = pods
@@ -68,25 +67,25 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         self._prepare(self.works[row.id])
 
     def update(self, work: SetWork, payload: str, change: str, now: float) -> None:
-        """Act on a request to change a set; it waits for what it waited for."""
+        """Act on a request to change a set; its dependencies stay."""
         super().update(work, payload, change, now)
         if work.row.state.unmet and not work.spec.suspend:
             self.put(work, evolve(work.row, state=evolve(work.row.state, unmet="")))
         self._prepare(work)
 
     def _prepare(self, work: SetWork) -> None:
-        """Note what follows from what a set is to be."""
+        """Prepare what follows from a set's specification."""
         work.first, work.reports = work.spec.offsets, {} if _restarts_in_place(work.spec) else None
         self._wait(work)
 
     def _wait(self, work: SetWork) -> None:
-        """Have a set looked at when something becomes of what it waits for."""
+        """Have a set looked at when the state of something it waits for changes."""
         state = work.row.state
         if not state.terminal and work.spec.waits_for(state.met):
             self._state.waits.watch(work.row.id, self.name, work.spec.after, state.met)
 
     def decide(self, work: SetWork, now: float) -> SetResult:
-        """Look at a set once all has happened that it waits for."""
+        """Look at a set once all its dependencies are satisfied."""
         state, after = work.row.state, work.spec.after
         if state.terminal or len(state.met) == len(after):
             return self._converge(work, state, now)
@@ -97,7 +96,7 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         return evolve(result, events=(*looked.events, *result.events))
 
     def _look_waiting(self, work: SetWork, now: float) -> Transition:
-        """Look at what a set waits for; if that can never happen, it fails, is suspended or starts, as it asks."""
+        """Look at a set's dependencies; if one can never be satisfied, the set fails, suspends or starts."""
         state, after, waits = work.row.state, work.spec.after, self._state.waits
         waits.look_up(self._store, self._state.changes)
         outlook = look(after, state.met, waits.standings(after, state.met))
@@ -114,10 +113,10 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         return Transition(evolve(state, unmet=outlook.reason), (SetEvent("Warning", NEVER_SATISFIED, outlook.reason),))
 
     def _converge(self, work: SetWork, before: JobSetState, now: float) -> SetResult:
-        """Apply the rules; a set's pods are told when the barrier of a restart in place has moved."""
+        """Apply the rules; pods learn when the barrier of a restart in place has moved."""
         in_place = None
         if work.reports is not None:
-            # Absent pods do not hold up the barrier: they have succeeded, or wait for resources that those at the
+            # Absent pods do not hold up the barrier: they have succeeded, or wait for resources that pods at the
             # barrier may hold, and begin where the others are by then.
             jobs = (self._jobs.jobs.get(job_id) for job_id in work.jobs.values())
             attempts = [moved for job in jobs if job is not None for moved in in_place_attempts(job.pods)]
@@ -133,19 +132,19 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         return result
 
     def hear(self, owner: SetWork, job: Job, work: JobWork) -> None:
-        """Have a set looked at when pods of it report another restart in place."""
+        """Have a set looked at when its pods report another restart in place."""
         in_place = in_place_attempts(work.pods)
         if owner.reports is not None and owner.reports.get(job.name) != in_place:
             owner.reports[job.name] = in_place
             self._state.queue.add(self.name, owner.row.id)
 
     def forget(self, work: SetWork) -> None:
-        """Forget what pods are made from, and what the set waits for."""
+        """Forget the plans of its pods, and its dependencies."""
         self._state.waits.leave(work.row.id, work.spec.after)
         self._pods.forget_plans(work.row.id)
 
     def restart(self, work: SetWork, payload: str, now: float) -> None:
-        """Restart a set, a replicated job or a job, unless it has ended or there is no such."""
+        """Restart a set, a replicated job or a job, unless it has ended or does not exist."""
         selection = json.loads(payload) if payload else {}
         group, index, row = selection.get("group"), selection.get("index"), work.row
         try:
@@ -163,7 +162,7 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         self._emit(row, JobSetChanged(row.id, row.name, "restarted", detail), now)
 
     def log(self, row: JobSet, what: Sequence[Any], now: float) -> None:
-        """Keep decisions and events in the set's log and in the events."""
+        """Append decisions and events to the set's log and to the events."""
         self._state.log_of_set(row, what, now)
 
     def tell(self, row: JobSet, what: str, now: float) -> None:

@@ -1,4 +1,4 @@
-"""Every kind of work, wired to what it needs."""
+"""Creates every kind of workload with what it needs."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
 
 class PodSettings(Struct, frozen=True):
-    """Delays of job sets and Kubernetes Jobs, where their manifests do not say."""
+    """Delays of job sets and Kubernetes Jobs, where manifests specify none."""
 
     backoff: Backoff = POD_BACKOFF
-    """Before a Job replaces failed pods."""
+    """The back-off before a Job replaces failed pods."""
     crash_backoff: Backoff = CRASH_BACKOFF
-    """Before a program starts again in its pod."""
+    """The back-off before a program starts again in its pod."""
     patience_s: float = 90.0
-    """How long after its grace a stopped program may take to be confirmed gone, its executor's lease included."""
+    """How long after its grace period a stopped program may take to be confirmed gone, with its executor's lease."""
 
 
 class Wiring(Struct, frozen=True, kw_only=True):
-    """What kinds are made from."""
+    """What kinds are created from."""
 
     state: ControllerState
     store: ControllerStore
@@ -51,22 +51,22 @@ class Wiring(Struct, frozen=True, kw_only=True):
     alive: Callable[[str], bool]
     """Whether an executor is known and within its lease."""
     lease_s: float | None
-    """Of executors."""
+    """The lease of executors, in seconds."""
     gangs: Pace
     kube_jobs: Pace
 
 
 class Kinds(NamedTuple):
-    """Every kind of work, in the order of reconciling: children before their owners."""
+    """All kinds, in the order of reconciliation: children before their owners."""
 
     jobs: tuple[JobKind, ...]
-    """Those whose workloads are jobs."""
+    """Kinds whose workloads are jobs."""
     owners: tuple[OwnerKind, ...]
-    """Those whose workloads are made of others."""
+    """Kinds whose workloads own others."""
 
 
 def all_kinds(wiring: Wiring) -> Kinds:
-    """Make every kind."""
+    """Create all kinds."""
     state, catalog, settings = wiring.state, wiring.judging.catalog, wiring.pods
     gangs = Gangs(state, wiring.store, wiring.judging, alive=wiring.alive, lease_s=wiring.lease_s, pace=wiring.gangs)
     works: dict[str, SetWork] = {}
@@ -87,7 +87,7 @@ def all_kinds(wiring: Wiring) -> Kinds:
 
 
 def _rules_in_packages() -> Iterator[OwnerRules[Any, Any]]:
-    """Find those of kinds whose workloads are made of jobs and that need nothing but their rules."""
+    """Create the kinds of owners that need only their rules."""
     for kind in kinds.KINDS.values():
         if kind.package:
             yield import_module(f"{kind.package}.rules").RULES

@@ -46,19 +46,19 @@ if TYPE_CHECKING:
 
 
 class KubeJobs:
-    """Every job that is a Kubernetes Job, in a job set or by itself."""
+    """All Kubernetes Jobs, in a job set or by themselves."""
 
     name = KUBEJOB
     has_pods = True
 
     def __init__(self, state: ControllerState, store: ControllerStore, pods: Pods, *, pace: Pace) -> None:
-        """Remember what it works with.
+        """Wire it.
 
         Args:
             state: The controller's memory.
-            store: Where what jobs wait for is looked up.
-            pods: Makes, places and restarts them.
-            pace: How many jobs a tick works on.
+            store: Looks up the dependencies of jobs.
+            pods: Creates, places and restarts pods.
+            pace: How many jobs a tick handles.
         """
         self.pace = pace
         self._state = state
@@ -66,19 +66,19 @@ class KubeJobs:
         self._pods = pods
         self.jobs: dict[str, JobWork] = {}
         self.changed: Callable[[Job, JobWork], None] = lambda *_: None
-        """Called with a job that may look different to its owner."""
+        """Called with a job that may have changed for its owner."""
 
     def index(self, job: Job) -> None:
-        """Note what it waits for before it has any pods; for places its pods wait, not the job."""
+        """Note a job's dependencies before it has pods; its pods wait for places, not the job."""
         if after := self._awaited(job):
             self._state.waits.watch(job.id, KUBEJOB, after, job.met)
 
     def _awaited(self, job: Job) -> tuple[Dependency, ...]:
-        """List what a job without a set waits for; nothing once all of it has happened."""
+        """List the dependencies of a job without a set; empty once all are satisfied."""
         return () if job.child is not None or job.ready_at is not None else self._state.load_spec(job.spec).after
 
     def restore(self, snapshot: Snapshot, attempt_anyway: ForEach) -> None:
-        """Restore the jobs that were in progress when the last controller stopped."""
+        """Restore the unfinished jobs."""
         records = snapshot.of(KubeJobRecord)
         for job in list(self._state.jobs.values()):
             if job.kind == KUBEJOB:
@@ -114,7 +114,7 @@ class KubeJobs:
             self._go_on(job, work, job.queued_at)
 
     def ask(self, request: Request, key: str, now: float) -> None:
-        """Cancel, suspend, resume or preempt a job; only its set stops or starts a job of a set."""
+        """Cancel, suspend, resume or preempt a job; a job of a set is stopped and started by its set only."""
         job, work = self._state.jobs[key], self.jobs.get(key)
         if request.kind is RequestKind.PREEMPT and key in self._state.active:
             self.take_place(key, Taking(Interruption.PREEMPT, node=request.payload), now)
@@ -134,14 +134,14 @@ class KubeJobs:
             case RequestKind.HOLD | RequestKind.RELEASE:
                 self.suspend(job.id, now, suspended=request.kind is RequestKind.HOLD)
             case RequestKind.SUBMIT | RequestKind.UPDATE | RequestKind.RESTART | RequestKind.DELETE | RequestKind.RETRY:
-                pass  # it exists already, and nobody asks these of a job
+                pass  # The job exists already, and other requests do not concern jobs.
             case RequestKind.PREEMPT | RequestKind.REPRIORITIZE | RequestKind.CORDON | RequestKind.UNCORDON:
                 pass
             case _:
                 assert_never(request.kind)
 
     def _heed(self, job_id: str, work: JobWork, kinds: RequestKind, now: float) -> None:
-        """Let pods that a policy holds go on, or have those that wait take a place in line by a new priority."""
+        """Release pods that a policy holds, or move waiting pods in line by a new priority."""
         active = self._state.active.get(job_id)
         if active is not None:
             look = self._pods.look(active, work, now)
@@ -153,14 +153,14 @@ class KubeJobs:
         self._state.queue.add(KUBEJOB, job_id)
 
     def _go_on(self, job: Job, work: JobWork, now: float) -> None:
-        """Begin a job without a set, unless it waits for other work, or for a person since it did."""
+        """Begin a job without a set, unless it waits for other work or for a person."""
         if job.state is JobState.QUEUED:
             self._begin(job, evolve(work.record, present=True), now)
         elif job.state is JobState.WAITING and work.record.suspended:
             self._state.put_job(held(job, "suspended", now))
 
     def _look_waiting(self, job: Job, work: JobWork, now: float) -> None:
-        """Begin a job once all has happened that it waits for, or end it if that can never be."""
+        """Begin a job whose dependencies are satisfied, or end it if one never can be."""
         advanced_job, after, waits = job, self._awaited(job), self._state.waits
         if after:
             waits.look_up(self._store, self._state.changes)
@@ -179,7 +179,7 @@ class KubeJobs:
         self._begin(job, begun_as(order, job, owner), now)
 
     def _begin(self, job: Job, record: KubeJobRecord, now: float) -> None:
-        """Begin an attempt at a job with a fresh record; its number follows from its own and its set's restarts."""
+        """Begin an attempt with a fresh record; its number follows from the restarts of the job and its set."""
         number = 1 + record.restart + record.job_restart
         work = self.jobs[job.id] = JobWork(record, self.jobs[job.id].stored)
         self._put(work, record)
@@ -196,7 +196,7 @@ class KubeJobs:
         self.changed(queued, work)
 
     def delete(self, job_id: str, now: float, *, force: bool = False) -> None:
-        """End an attempt and forget it: at once when nothing of it runs, else once that has stopped."""
+        """End an attempt and forget it: at once if nothing of it runs, otherwise once it has stopped."""
         work, active = self.jobs[job_id], self._state.active.get(job_id)
         if active is None:
             self._gone(work, now)
@@ -217,9 +217,9 @@ class KubeJobs:
             self.changed(active.job, work)
 
     def suspend(self, job_id: str, now: float, *, suspended: bool) -> None:
-        """Stop a job's pods and keep the job, or let it go on."""
+        """Stop a job's pods and keep the job, or resume it."""
         job, work = self._state.jobs[job_id], self.jobs[job_id]
-        failed = work.record.failed_in_place if suspended else ""  # what resumes begins anew
+        failed = work.record.failed_in_place if suspended else ""  # A resumed job begins anew.
         self._put(work, evolve(work.record, suspended=suspended, failed_in_place=failed))
         if job.child is None and not work.record.present:
             spec = self._state.load_spec(job.spec)
@@ -227,22 +227,22 @@ class KubeJobs:
         self._state.queue.add(KUBEJOB, job_id)
 
     def take_place(self, job_id: str, taking: Taking, now: float) -> None:
-        """Stop the pods it is about; what follows is the Job's own rules for pods that were disrupted."""
+        """Stop the pods concerned; the Job's own rules for disrupted pods apply."""
         work, active = self.jobs[job_id], self._state.active[job_id]
         look = self._pods.look(active, work, now)
         look.evict(taking.why, taking.reason, node=taking.node, uid=taking.uid)
         self._pods.carry_out(active, work, look, now)
-        self._put(work, work.record)  # with what is given to others in this tick
+        self._put(work, work.record)  # Include the places assigned in this tick.
         self._state.queue.add(KUBEJOB, job_id)
 
     def resize(self, job_id: str, parallelism: int, completions: int | None) -> None:
-        """Give a job another size."""
+        """Change a job's size."""
         work = self.jobs[job_id]
         self._put(work, evolve(work.record, parallelism=parallelism, completions=completions))
         self._state.queue.add(KUBEJOB, job_id)
 
     def finish(self, job_id: str, otherwise: str, now: float, *, ended: Attempt | None = None) -> None:
-        """End for good a job whose attempt is over, which is ``ended`` if that ends it, or never began."""
+        """End a job for good whose attempt is over or never began; ``ended`` is the attempt if its end is the job's."""
         job, work = self._state.jobs[job_id], self.jobs.pop(job_id)
         if after := self._awaited(job):
             self._state.waits.leave(job.id, after)
@@ -252,7 +252,7 @@ class KubeJobs:
             self._put(work, evolve(work.record, expires_at=now + ttl_s))
 
     def placed(self, places: Mapping[str, tuple[PlaceKey, ...]], keys: Sequence[str], now: float) -> None:
-        """Hand out pods that got their places."""
+        """Start pods that got their places."""
         looks: dict[str, tuple[Active, JobWork, PodReconciler]] = {}
         for request in keys:
             active, work, name = self._pods.waiting.pop(request)
@@ -264,11 +264,11 @@ class KubeJobs:
             self._pods.carry_out(active, work, look, now)
             self._put(work, work.record)
             self._apply_outlook(active, work, look, now)
-            if look.facts.plan.in_place:  # its set asks which of its pods have had a program
+            if look.facts.plan.in_place:  # Its set asks which of its pods have had a program.
                 self.changed(active.job, work)
 
     def blocked(self, key: str, now: float, *, never: str = "") -> None:
-        """Have a pod that will get no place judged once more; what others wait for, their job's reason says."""
+        """Judge a pod that will get no place; for waiting pods, their job's reason says why."""
         if never:
             active, work, name = self._pods.waiting[key]
             look = self._pods.look(active, work, now)
@@ -288,11 +288,11 @@ class KubeJobs:
             elif not work.record.present and job.child is None:
                 self._look_waiting(job, work, now)
             elif not work.record.present:
-                # Its attempt is gone and it was not recreated at once: it waits for its set.
+                # Its attempt is gone and was not recreated at once: it waits for its set.
                 self._put_status(job, status_of(work.record, in_set=True), now)
 
     def _look(self, active: Active, work: JobWork, now: float) -> None:
-        """Look at a job's pods, store what follows, and have it carried out."""
+        """Look at a job's pods, store the result, and have it carried out."""
         look = self._pods.look(active, work, now)
         look.reconcile()
         self._pods.carry_out(active, work, look, now)
@@ -309,7 +309,7 @@ class KubeJobs:
             self.changed(active.job, work)
 
     def _apply_outlook(self, active: Active, work: JobWork, look: PodReconciler, now: float) -> None:
-        """Note how a job is, and that it needs no look until something happens, or until a time."""
+        """Note the state of a job that needs no look until something happens, or until a time."""
         job_id, look.record = active.attempt.job_id, work.record
         outlook = look.outlook(awaits_domain=job_id in self._pods.awaiting_domain)
         if outlook.steps:
@@ -322,7 +322,7 @@ class KubeJobs:
         elif job.reason.startswith(PODS_WAIT) and not outlook.waits:
             self._state.put_job(evolve(job, reason="", updated_at=now))
         if active.job.state is JobState.HELD:
-            self._release(work, active.job)  # others may have its topology domain while it waits for a person
+            self._release(work, active.job)  # Others may use its topology domain while it waits for a person.
         self._state.queue.wake_at(KUBEJOB, job_id, outlook.look_at)
 
     def _put_status(self, job: Job, status: JobStatus, now: float) -> None:
@@ -336,7 +336,7 @@ class KubeJobs:
         return step[1]
 
     def _finished(self, active: Active, work: JobWork, now: float) -> None:
-        """End the attempt of a job that is complete or has failed, and the job too if it has no set."""
+        """End the attempt of a completed or failed job, and the job too if it has no set."""
         job_id, ended = active.attempt.job_id, self._end(active, work, now)
         self._state.queue.wake_at(KUBEJOB, job_id, None)
         self._release(work, active.job)

@@ -1,4 +1,4 @@
-"""What the controller keeps in memory of Kubernetes Jobs and of what is made of jobs, beside their records."""
+"""What the controller remembers of Kubernetes Jobs and owners beside their records."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ class JobWork(Struct, eq=False, gc=True):
 
     record: KubeJobRecord
     stored: KubeJobRecord | None = None
-    """The record as it was last written."""
+    """The record as last written."""
     pods: dict[str, LivePod] = field(default_factory=dict)
-    """Those that have not ended, by name."""
+    """Unfinished pods by name."""
     pod_names: dict[str, str] = field(default_factory=dict)
-    """The pod of each run that has not ended, by the run's uid."""
+    """The pod of each unfinished run, by the run's uid."""
     wake_at: float | None = None
-    """When to look at it again although nothing happens."""
+    """When to look at it again if nothing happens before."""
     grace_s: float | None = None
-    """Grace for stopping from now on, when that is less than its template's."""
+    """The grace period for stopping from now on, if it is shorter than the template's."""
     last_failure: Failure | None = None
-    """Of the last run that failed by itself."""
+    """When the last run failed by itself."""
 
 
 class Work(Struct, Generic[R, S], eq=False, gc=True):
-    """One workload that is made of jobs."""
+    """One workload that owns jobs."""
 
     row: R
     spec: S
     jobs: dict[str, str] = field(default_factory=dict)
-    """Ids of its jobs that are not over, by name."""
+    """Ids of its unfinished jobs, by name."""
     children: dict[str, Child] = field(default_factory=dict)
-    """Its existing jobs, by name, as last seen."""
+    """Its existing jobs as last seen, by name."""
     gone: list[Job] = field(default_factory=list)
-    """Those that have just gone and are not begun anew."""
+    """Names of jobs that have just gone and are not begun anew."""
     submitted: set[str] = field(default_factory=set)
-    """Names of those submitted with a commit that may not be over yet."""
+    """Names of jobs submitted with a commit that may not be over yet."""
     over: list[str] = field(default_factory=list)
-    """Names of those that have just ended for good, to be shown once more."""
+    """Names of jobs that have just ended for good, to be seen once more."""
     first: Mapping[str, int] = field(default_factory=dict)
-    """The global index of the first job made from each thing, where they are counted through."""
+    """The global index of the first job of each template, if indexes continue across them."""
     reports: dict[str, tuple[int, ...]] | None = None
-    """Of a set that restarts in place: how often pods last reported to have done so, by job."""
+    """For a set that restarts in place: the last restart that pods reported, by job."""
 
 
 SetWork: TypeAlias = Work[JobSet, JobSetSpec]

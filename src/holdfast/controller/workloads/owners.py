@@ -1,6 +1,6 @@
-"""Looks after workloads that are made of jobs, of any kind: what a kind decides is its own, all else is here.
+"""Manages workloads that own jobs, of every kind: what differs between kinds is in their rules, the rest is here.
 
-Everything that follows from one look is one commit: the workload's state, its decisions, and the jobs as ordered.
+The result of one look is one commit: the workload's state, its decisions, and the jobs ordered.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ S = TypeVar("S")
 
 
 class OwnerRules(Struct, Generic[R, S], frozen=True):
-    """What is particular to a kind: its record, what that should be, and what follows from how its jobs look."""
+    """The rules of a kind: its record, its desired state, and what follows from the states of its jobs."""
 
     record: type[R]
     spec_of: Callable[[R], S]
     reconcile: Callable[[S, R, Sequence[Child], float], Result[Any, Order, Any, Any]]
-    """From a specification, what is stored, the jobs that exist and the time; pure."""
+    """Decides from a specification, the stored state, the existing jobs and the time; pure."""
 
 
 def show(owners: Sequence[Owners[Any, Any]], job: Job, work: JobWork | None = None) -> None:
-    """Show a job to the workload that it is part of; one without ``work`` is a gang."""
+    """Show a job to its owner; a job without ``work`` is a gang."""
     if (child := job.child) is None:
         return
     for owner in owners:
@@ -67,13 +67,12 @@ def show(owners: Sequence[Owners[Any, Any]], job: Job, work: JobWork | None = No
 
 
 class Owners(Generic[R, S]):
-    """Every workload of one kind; a kind with more to it than rules overrides what is said to be for that."""
+    """Every workload of one kind; a kind that needs more than rules overrides the methods marked for that."""
 
     pace = Pace(1 << 30, 1 << 30)
-    begins_anew = False  # whether a job that has gone can: those that were submitted with their owner
+    begins_anew = False  # Whether a job that has gone can be created again: those submitted with their owner.
 
     def __init__(self, rules: OwnerRules[R, S], state: ControllerState, store: ControllerStore) -> None:
-        """Remember what it works with."""
         self.name = rules.record.kind
         self.works: dict[str, Work[R, S]] = {}
         self._rules = rules
@@ -81,14 +80,14 @@ class Owners(Generic[R, S]):
         self._store = store
         self._submissions = ChildSubmitter(state, store)
 
-    # what a kind may add
+    # Methods that a kind may override.
 
     def decide(self, work: Work[R, S], now: float) -> Result[Any, Order, Any, Any]:
         """Apply the rules."""
         return self._rules.reconcile(work.spec, work.row, list(work.children.values()), now)
 
     def restart(self, work: Work[R, S], payload: str, now: float) -> None:
-        """Act on a request to restart a workload or a part of it, which rules alone ignore."""
+        """Act on a request to restart a workload or a part of it; by default it is ignored."""
 
     def log(self, row: R, what: Sequence[object], now: float) -> None:
         """Keep the decisions and events of a look."""
@@ -97,37 +96,37 @@ class Owners(Generic[R, S]):
         """Emit an event: a workload was ``updated``, ``suspended`` or ``resumed``, has ``ended`` or was ``deleted``."""
 
     def told_of(self, row: R, now: float) -> Sequence[Notification]:
-        """Return who is to be told of what became of a workload."""
+        """Return who is notified of what became of a workload."""
         wishes = (*needs_of(row).notify, *self._state.outbox.queue_notify.get(row.queue, ()))
         return of_owner(row, wishes, now) if wishes else ()
 
     def hear(self, owner: Work[R, S], job: Job, work: JobWork) -> None:
-        """Take in what the pods of a job report to a workload that asks for it."""
+        """Take in the reports of a job's pods, for a workload that needs them."""
 
     def forget(self, work: Work[R, S]) -> None:
-        """Forget what was made from a specification that has changed or is over."""
+        """Forget what was derived from a specification that has changed or is over."""
 
-    # coming and going
+    # Workloads that come and go.
 
     def restore(self, snapshot: Snapshot, attempt_anyway: ForEach) -> None:
-        """Restore the workloads that were in progress when the last controller stopped."""
+        """Restore the unfinished workloads."""
         jobs: dict[str, list[Job]] = {}
         for job in snapshot.jobs:
             if job.child is not None:
                 jobs.setdefault(job.child.set_id, []).append(job)
         for row in snapshot.of(self._rules.record).values():
-            # Reading all that have ended takes long; all they still need is to be forgotten in time.
+            # Reading all ended workloads would take long; all they still need is to be forgotten in time.
             if row.id in jobs or not row.ended or row.deleting or row.expires_at is not None:
                 attempt_anyway(row.id, partial(self.take_in, row, jobs.get(row.id, ())))
 
     def take_in(self, row: R, jobs: Iterable[Job]) -> None:
-        """Add a workload with those of its jobs that are not over."""
+        """Add a workload with its unfinished jobs."""
         if row.id not in self.works:
             self.works[row.id] = Work(row, self._rules.spec_of(row), {job.name: job.id for job in jobs})
             self._state.queue.add(self.name, row.id)
 
     def _find(self, key: str) -> Work[R, S] | None:
-        """Return a workload; one not in memory, whether new or over, is taken in from the store."""
+        """Return a workload; one that is not in memory, because it is new or over, is taken in from the store."""
         changes, record = self._state.changes, self._rules.record
         stored = {} if key in self.works or key in changes.forgotten else self._store.workloads_by_id(record, [key])
         for row in stored.values():
@@ -164,7 +163,7 @@ class Owners(Generic[R, S]):
             case RequestKind.DELETE:
                 self.delete(work, now)
             case RequestKind.SUBMIT | RequestKind.RETRY | RequestKind.PREEMPT | RequestKind.CANCEL_UNLESS_STARTED:
-                pass  # finding it has taken it in; the others are asked of its jobs, not of it
+                pass  # Finding the workload has taken it in; other requests concern its jobs.
             case RequestKind.REPRIORITIZE | RequestKind.CORDON | RequestKind.UNCORDON:
                 pass
             case _:
@@ -172,7 +171,7 @@ class Owners(Generic[R, S]):
         self._state.queue.add(self.name, key)
 
     def update(self, work: Work[R, S], payload: str, change: str, now: float) -> None:
-        """Act on a request to change what a workload should be."""
+        """Act on a request to change a workload's specification."""
         new, row = load_change(payload), work.row
         row = evolve(row, manifest=new.manifest, spec=new.spec, generation=row.generation + 1, updated_at=now)
         work.spec = self._rules.spec_of(row)
@@ -183,16 +182,16 @@ class Owners(Generic[R, S]):
             self._state.queue.add(self._kind(job_id).name, job_id)
 
     def hold(self, work: Work[R, S], request: Request, now: float, *, held: bool) -> None:
-        """Act on a request to hold or release a workload: it changes as its manifest did, unless its kind has more."""
+        """Act on a request to hold or release a workload; by default that changes its manifest."""
         self.update(work, request.payload, "suspended" if held else "resumed", now)
 
     def cancel(self, work: Work[R, S], reason: str, now: float) -> None:
-        """Act on a request to cancel a workload: it is deleted, unless its kind keeps it."""
+        """Act on a request to cancel a workload; by default it is deleted."""
         del reason
         self.delete(work, now)
 
     def delete(self, work: Work[R, S], now: float) -> None:
-        """Begin to delete a workload: stop what runs of it."""
+        """Begin to delete a workload: stop its running jobs."""
         if not work.row.deleting:
             self.put(work, evolve(work.row, deleting=True, updated_at=now))
         for job_id in work.jobs.values():
@@ -208,10 +207,10 @@ class Owners(Generic[R, S]):
         work.row = row
         self._state.put_workload(row)
 
-    # looking
+    # Looks at workloads.
 
     def see(self, owner: Work[R, S], job: Job, work: JobWork) -> None:
-        """Note how a job made of pods looks now."""
+        """Note the present state of a job made of pods."""
         if job.child is None or not work.record.present:
             self._see(owner, job, None)
             return
@@ -220,7 +219,7 @@ class Owners(Generic[R, S]):
             self.hear(owner, job, work)
 
     def see_gang(self, job: Job) -> None:
-        """Note how a job that is a gang looks now; one that is over is shown once."""
+        """Note the present state of a gang; an ended gang is seen once more."""
         owner = self.works.get(job.child.set_id) if job.child is not None else None
         if owner is not None:
             owner.jobs.setdefault(job.name, job.id)
@@ -232,15 +231,15 @@ class Owners(Generic[R, S]):
     def _see(self, owner: Work[R, S], job: Job, seen: Child | None) -> None:
         """Have an owner looked at if a job of it has changed.
 
-        A look is linear in a workload's jobs. So one with a job that has ended or gone is looked at in this tick; one
-        of which figures have changed waits for the next, and for longer if no rule asks for them.
+        A look is linear in the number of jobs. So an owner with a job that has ended or gone is looked at in this tick;
+        if only figures have changed, in the next one, and later still if no rule needs them.
         """
         before, queue, key = owner.children.get(job.name), self._state.queue, owner.row.id
         if seen is None:
             owner.children.pop(job.name, None)
             if before is not None and not self.begins_anew:
                 owner.gone.append(job)
-            if before is not None and not before.at_once:  # else the look that had it deleted went on without it
+            if before is not None and not before.at_once:  # Otherwise the look that had it deleted went on without it.
                 queue.add(self.name, key)
             return
         owner.children[job.name] = seen
@@ -289,7 +288,7 @@ class Owners(Generic[R, S]):
             self._leave(work)
 
     def _go(self, work: Work[R, S], now: float) -> None:
-        """Forget a workload that is deleted, once none of its jobs runs."""
+        """Forget a deleted workload once none of its jobs runs."""
         why = f"its {work.row.noun} was deleted"
         self._end_waiting(work, why, now)
         if self._end_jobs(work, why, now):
@@ -298,13 +297,13 @@ class Owners(Generic[R, S]):
             self.tell(work.row, "deleted", now)
 
     def _end_waiting(self, work: Work[R, S], why: str, now: float) -> None:
-        """Have no job take a place that becomes free while others stop."""
+        """Keep waiting jobs from taking places that become free while others stop."""
         for job_id in list(work.jobs.values()):
             if job_id in self._state.jobs and job_id not in self._state.active:
                 self._kind(job_id).finish(job_id, why, now)
 
     def _end_jobs(self, work: Work[R, S], why: str, now: float) -> bool:
-        """End the jobs of a workload that is over, once none of them runs any more; returns whether none does."""
+        """End the jobs of a workload that is over, once none of them runs; returns whether none does."""
         if work.submitted or any(job_id in self._state.active for job_id in work.jobs.values()):
             return False
         for job_id in work.jobs.values():
@@ -335,7 +334,7 @@ class Owners(Generic[R, S]):
         job_id = work.jobs[order.name]
         job = self._state.jobs.get(job_id)
         if job is None:
-            return  # it was submitted and is not there yet; it is deleted when it is
+            return  # It was submitted and does not exist yet; it is deleted when it does.
         if job_id in self._state.active or self.begins_anew or job.kind == GANG:
             self._kind(job_id).delete(job_id, now, force=order.force)
         else:
@@ -343,12 +342,12 @@ class Owners(Generic[R, S]):
 
     def _create(self, work: Work[R, S], order: CreateChild, now: float) -> None:
         job = self._state.jobs.get(work.jobs.get(order.name, ""))
-        if job is not None:  # else it is submitted with this commit, and begins after it
+        if job is not None:  # Otherwise it is submitted with this commit, and begins after it.
             self._kind(job.id).create(job, order, work.row, now)
 
     def _suspend(self, work: Work[R, S], name: str, now: float, *, suspended: bool) -> None:
         job_id = work.jobs[name]
-        if job_id in self._state.jobs:  # else it was submitted and is not there yet; it is seen to when it is
+        if job_id in self._state.jobs:  # Otherwise it was submitted and does not exist yet; it is handled when it does.
             self._kind(job_id).suspend(job_id, now, suspended=suspended)
 
     def _end_one(self, work: Work[R, S], job: Job, now: float) -> None:

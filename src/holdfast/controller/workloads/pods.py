@@ -1,7 +1,7 @@
-"""The pods of Kubernetes Jobs: what they are made from, and facts for looks at them, whose orders it carries out.
+"""The pods of Kubernetes Jobs: their plans, the facts for looks at them, and the orders that follow.
 
-They are made from the Job's rules, the program and the environment of each pod, which come from the job's own
-specification, or from the template in its set. ``domain.workloads.kubejob.reconcile_pods`` decides what is ordered.
+Plans come from the Job's rules and from its own specification or the template in its set.
+``domain.workloads.kubejob.reconcile_pods`` decides the orders.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 NO_BARRIER = Barrier()
 _BACKSTOP_S = 1.0
-"""The controller, which counts failed pods, should be first to see a Job's deadline pass, by any clock."""
+"""The controller, which counts failed pods, should see a Job's deadline pass before the pods do, by any clock."""
 _MOST_PLANS = 1_024
 
 
@@ -56,15 +56,15 @@ class Pods:
         crash_backoff: Backoff,
         patience_s: float,
     ) -> None:
-        """Remember what it works with.
+        """Wire it.
 
         Args:
             state: The controller's state.
-            judging: What a decision about a failed program depends on.
+            judging: Collects what failures are judged by.
             sets: The job sets of jobs, by id.
-            backoff: Before a Job replaces failed pods, where its manifest does not say.
-            crash_backoff: For ``OnFailure``.
-            patience_s: How long after its grace a stopped program may take to be confirmed gone.
+            backoff: The back-off before a Job replaces failed pods, if its manifest specifies none.
+            crash_backoff: The back-off of ``OnFailure``.
+            patience_s: How long after its grace period a stopped program may take to be confirmed gone.
         """
         self._state = state
         self._judging = judging
@@ -78,13 +78,13 @@ class Pods:
         self.awaiting_domain: dict[str, None] = {}
         """Ids of jobs that wait for a topology domain."""
         self._plans_of_groups: dict[str, dict[str, PodPlan]] = {}
-        """Made once each, by set and replicated job."""
+        """Plans by set and replicated job; each is made once."""
         self._plans_of_specs: BoundedCache[PodPlan] = BoundedCache(_MOST_PLANS)
 
-    # what they are made from
+    # Plans.
 
     def forget_plans(self, set_id: str) -> None:
-        """Forget what was made for a set that is gone or has changed."""
+        """Forget the plans of a set that is gone or has changed."""
         self._plans_of_groups.pop(set_id, None)
 
     def plan(self, job: Job, spec: JobSpec) -> PodPlan:
@@ -137,7 +137,7 @@ class Pods:
         )
 
     def _told(self, job: Job, work: JobWork, run: Run) -> dict[str, str]:
-        """Return the environment variables the pod of a run is given."""
+        """Return the environment variables that describe a pod to its program."""
         own = {"JOB_NAME": job.name, "JOB_UID": job.id, "POD_NAME": work.pod_names.get(run.uid, "")}
         job_set = self._sets.get(job.child.set_id) if job.child is not None else None
         if job.child is None or job_set is None:
@@ -147,7 +147,7 @@ class Pods:
         created = CreateChild(job.name, at.group, at.index, place, record.restart, record.job_restart)
         return {**own, **pod_environment(spec, created, run.rank, uid=job_set.row.id)}
 
-    # facts
+    # Facts.
 
     def look(self, active: Active, work: JobWork, now: float) -> PodReconciler:
         """Begin a look at the pods of a job."""
@@ -182,7 +182,7 @@ class Pods:
         return Barrier(state.in_place_previous, state.in_place_current, uncounted)
 
     def _useless(self, kept: Run) -> bool:
-        """Whether a kept place is of no use: its node is drained or short, a device in trouble, or all is paused."""
+        """Whether a kept place is useless: its node is drained or short, a device faulty, or all is paused."""
         catalogue = self._judging.catalog.catalogue
         if catalogue.paused is not None:
             return True
@@ -195,10 +195,10 @@ class Pods:
             return node is not None
         return any(device.trouble and device.id in kept.devices for device in node.devices)
 
-    # orders
+    # Orders.
 
     def carry_out(self, active: Active, work: JobWork, look: PodReconciler, now: float) -> None:
-        """Do what a look ordered, and keep what it found."""
+        """Carry out the orders of a look, and keep what it found."""
         state, orders = self._state, look.orders
         if look.attempt is not active.attempt:
             state.note_attempt(active, look.attempt)
@@ -215,13 +215,13 @@ class Pods:
             work.pod_names = {pod.run.uid: name for name, pod in look.pods.items() if pod.run is not None}
         work.pods, work.record = look.pods, look.record
         work.last_failure, work.wake_at = look.last_failure, look.wake_at
-        if work.record.deleting_since is None:  # of pods that never had a program nothing is kept: they are made anew
+        if work.record.deleting_since is None:  # Pods that never had a program are created anew and need no record.
             kept = tuple([pod.record for pod in look.pods.values() if pod.record.run])
             if kept != work.record.pods:
                 work.record = evolve(work.record, pods=kept)
 
     def _ask_place(self, name: str, active: Active, work: JobWork, look: PodReconciler, now: float) -> None:
-        """Put a pod in the pending queue; one whose job has no topology domain yet waits for that first."""
+        """Queue a pod for a place; if its job needs a topology domain, the pod waits for that first."""
         job, plan, pod = active.job, look.facts.plan, look.pods[name]
         if plan.topology is not None and not self._has_domain(active, look, pod, now):
             return

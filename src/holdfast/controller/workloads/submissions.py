@@ -1,4 +1,4 @@
-"""Jobs with a specification of their own: submitted with the commit that orders them, and taken in after it."""
+"""Submits jobs of owners with specifications of their own; they are taken in after the commit that orders them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ if TYPE_CHECKING:
 
 
 class ChildSubmitter:
-    """Submits the jobs of workloads, of any kind."""
+    """Submits the jobs of owners of every kind."""
 
     def __init__(self, state: ControllerState, store: ControllerStore) -> None:
-        """Remember what it works with."""
         self._state = state
         self._store = store
 
     def submit(self, work: Work[Any, Any], orders: Iterable[Order], now: float) -> None:
-        """Submit the jobs that do not exist yet, with this commit; take in those of an earlier one."""
+        """Submit the jobs that do not exist yet with this commit, and take in those of an earlier one."""
         state, row, missing = self._state, work.row, self._missing(work, orders)
         if not missing:
             return
@@ -45,7 +44,7 @@ class ChildSubmitter:
             state.queue.defer(row.kind, row.id)
 
     def _missing(self, work: Work[Any, Any], orders: Iterable[Order]) -> dict[str, CreateChild]:
-        """Return what is to be created and is not in memory, by id of the job that will be."""
+        """Return what is to be created and is not in memory, by the id of the job to be."""
         missing = {}
         for order in orders:
             if not isinstance(order, CreateChild) or order.name in work.submitted:
@@ -68,6 +67,6 @@ class ChildSubmitter:
     def take_in(self, work: Work[Any, Any]) -> None:
         """Take in the jobs that an earlier tick submitted and that wait for a place by themselves."""
         for job in self._store.jobs_by_id([work.jobs[name] for name in work.submitted]):
-            self._state.take_in(job)  # which shows it to its owner
+            self._state.take_in(job)  # Taking it in shows it to its owner.
         if work.submitted:
             self._state.queue.defer(work.row.kind, work.row.id)
