@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from holdfast.api.http.endpoints.endpoint import Reply, near
+from holdfast.api.http.endpoints.endpoint import Reply, endpoints_near
 from holdfast.client.client import Client
 from holdfast.client.connection import Connection, written
 from holdfast.client.transport import HttpResponse
@@ -117,7 +117,7 @@ class _InProcess(Connection):
 
 def _found(method: str, path: str) -> tuple[Endpoint, dict[str, str]]:
     """Find the endpoint of an address, and what stands in its places."""
-    for endpoint in near(path):
+    for endpoint in endpoints_near(path):
         places = _places(endpoint.path.split("/"), path.split("/")) if endpoint.method == method else None
         if places is not None:
             return endpoint, places

@@ -20,7 +20,7 @@ _ROLLOUTS = Endpoints("rollouts")
 ENDPOINTS = (_ROLLOUTS,)
 _TAKES = Takes("A rollout: kind Rollout of `holdfast.dev/v1`.")
 
-Ref = Annotated[str, Param("A rollout's name or its id.", max_length=255)]
+Ref = Annotated[str, Param("A rollout's name or id.", max_length=255)]
 
 
 class RolloutView(WorkloadView):

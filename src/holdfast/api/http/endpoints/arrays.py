@@ -44,11 +44,11 @@ _TAKES = Takes(
 )
 _LARGEST_INDEX = (1 << 31) - 1
 
-ArrayRef = Annotated[str, Param("An array's name or its id.", max_length=LONGEST_NAME)]
+ArrayRef = Annotated[str, Param("An array's name or id.", max_length=LONGEST_NAME)]
 Index = Annotated[int, Param("A task's index.", ge=0, le=_LARGEST_INDEX)]
 
 
-_SHOWN = Presentation(
+_PRESENTATION = Presentation(
     info=kinds.ARRAY,
     group=_ARRAYS,
     operations=ArrayOperations,
@@ -58,7 +58,7 @@ _SHOWN = Presentation(
     accepted=lambda backend, caller, array: Reply(array_view(ArrayOperations(backend).progress(caller, array))),
     answer=ArrayView,
 )
-_SHOWN.add_list("list_arrays")
+_PRESENTATION.add_list("list_arrays")
 
 
 @_ARRAYS.add(
@@ -74,20 +74,20 @@ _SHOWN.add_list("list_arrays")
 def submit_array(
     backend: Backend, caller: Caller, body: Text, *, dry_run: DryRun = False, idempotency_key: Key = None
 ) -> Reply:
-    """Submit an array, 201; its name must be new. Its tasks are made as places come free. 200 for a dry run."""
+    """Submit an array: 201, or 200 for a dry run. Its name must be new; its tasks are created as places become free."""
     submitted = ArrayOperations(backend).submit(caller, body, key=idempotency_key, dry_run=dry_run)
     return _accepted(submitted.array, submitted.spec, submitted.warnings, dry_run=dry_run)
 
 
 @_ARRAYS.add("GET", "/arrays/{ref}", ArrayView, 404, summary="Read an array")
 def get_array(backend: Backend, caller: Caller, ref: ArrayRef) -> ArrayView:
-    """Read how far an array is."""
+    """Read an array's progress."""
     return array_view(ArrayOperations(backend).get(caller, ref))
 
 
 @_ARRAYS.add("PUT", "/arrays/{ref}", ArrayApplied, 404, 409, summary="Change an array's limits", takes=_TAKES)
 def put_array(backend: Backend, caller: Caller, ref: ArrayRef, body: Text, *, dry_run: DryRun = False) -> ArrayApplied:
-    """Change `maxRunning` and `maxFailures` of an array to what its manifest says, which may differ in nothing else."""
+    """Set `maxRunning` and `maxFailures` of an array to those of the manifest; nothing else may differ."""
     applied, warnings = ArrayOperations(backend).change(caller, ref, body, dry_run=dry_run)
     shown = dict(array_view(applied.progress))
     return ArrayApplied(**shown, warnings=list(map(problem_entry, warnings)), result=applied.result)
@@ -95,13 +95,13 @@ def put_array(backend: Backend, caller: Caller, ref: ArrayRef, body: Text, *, dr
 
 @_ARRAYS.add("GET", "/arrays/{ref}/tasks/{index}", JobSummary, 404, summary="Read a task of an array")
 def get_task(backend: Backend, caller: Caller, ref: ArrayRef, index: Index) -> JobSummary:
-    """Read the job that is a task of an array."""
+    """Read one task of an array, which is a job."""
     return job_summary(ArrayOperations(backend).task(caller, ref, index))
 
 
 @_ARRAYS.add("GET", "/arrays/{ref}/why", ArrayWhy, 404, summary="Explain an array")
 def explain_array(backend: Backend, caller: Caller, ref: ArrayRef) -> ArrayWhy:
-    """Explain where an array is: failed tasks by how they failed and what was decided, cancelled ones by why."""
+    """Explain an array's state: its failed tasks by failure and decision, its cancelled tasks by reason."""
     return array_why(ArrayOperations(backend).why(caller, ref))
 
 
@@ -120,10 +120,10 @@ def explain_array(backend: Backend, caller: Caller, ref: ArrayRef) -> ArrayWhy:
 def rerun_array(
     backend: Backend, caller: Caller, ref: ArrayRef, array_rerun: ArrayRerun, *, dry_run: DryRun = False
 ) -> Reply:
-    """Submit an array of the tasks that are meant, 201.
+    """Submit a new array of the selected tasks: 201, or 200 for a dry run.
 
-    They keep their indexes and take over the checkpoint folders; those that were rerun already are left out, with a
-    warning. 200 for a dry run.
+    The tasks keep their indexes and take over the checkpoint folders. Tasks that were already rerun are left out, with
+    a warning.
     """
     rerun = ArrayOperations(backend).rerun(
         caller,
@@ -142,35 +142,35 @@ def _accepted(array: Array, spec: ArraySpec, warnings: Sequence[Problem], *, dry
     return Reply(view, 200) if dry_run else Reply(view, 201, f"{API}/arrays/{array.id}")
 
 
-_SHOWN.add_verb(
+_PRESENTATION.add_verb(
     Act.CANCEL,
     "cancel_array",
     "Cancel an array",
-    "Ask for an array to make no more tasks, and for those it has to be cancelled.",
+    "Cancel an array: it creates no more tasks, and those it has are cancelled.",
     *(404, 409, 413),
 )
-_SHOWN.add_verb(
+_PRESENTATION.add_verb(
     Act.HOLD,
     "hold_array",
     "Hold an array",
-    "Ask for no more tasks of an array to start until it is released; those that run go on.",
+    "Start no more tasks of an array until it is released; running tasks go on.",
     *(404, 409, 413),
 )
-_SHOWN.add_verb(
-    Act.RELEASE, "release_array", "Release a held array", "Ask to release an array that is held.", *(404, 409, 413)
+_PRESENTATION.add_verb(
+    Act.RELEASE, "release_array", "Release a held array", "Let the tasks of a held array start again.", *(404, 409, 413)
 )
 
 
 @_ARRAYS.add("POST", "/arrays/{ref}/preempt", ArrayView, 404, 413, summary="Preempt an array's tasks", status=202)
 def preempt_array(backend: Backend, caller: Caller, ref: ArrayRef, reason: Reason | None = None) -> ArrayView:
-    """Ask for the places of all tasks that run; they fail as preempted, and policies decide which run again."""
+    """Preempt an array's running tasks: they fail as preempted, and policies decide which run again."""
     return array_view(ArrayOperations(backend).preempt(caller, ref, reason.reason if reason else ""))
 
 
-_SHOWN.add_verb(
+_PRESENTATION.add_verb(
     Act.DELETE,
     "delete_array",
     "Delete an array",
-    "Ask for an array to be cancelled and forgotten; its tasks stay as history.",
+    "Cancel and delete an array; its tasks stay as history.",
     404,
 )

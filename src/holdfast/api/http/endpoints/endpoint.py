@@ -1,8 +1,7 @@
 """What an endpoint is: an address, what it takes, what it answers, and the use case behind it.
 
-The endpoints themselves are in the modules that ``MODULES`` names, one function each; what every kind of work has is
-added by ``workloads``. ``serving`` answers HTTP
-with them; a command without a server calls them in its own process.
+The endpoints themselves are in the modules that ``MODULES`` names, one function each; ``workloads`` adds those that
+every kind of work has. ``serving`` answers HTTP with them; a command without a server calls them in its own process.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ MODULES = {
     "tokens": ("tokens",),
     **{kind.plural: (f"{kind.package}.views",) for kind in KINDS.values() if kind.package},
 }
-"""Where the endpoints of an address are, by its first word, in the order they are described in.
+"""The modules with the endpoints of an address, by its first word, in the order in which they are described.
 
 A command that needs one of them imports no others.
 """
@@ -61,37 +60,37 @@ A command that needs one of them imports no others.
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """What is said of a parameter beside its type."""
+    """The description and the limits of a parameter."""
 
     description: str | None = None
     ge: int | None = None
     le: int | None = None
     max_length: int | None = None
     header: str | None = None
-    """The header it comes in; the others are places of the address, query parameters or the body, by name and type."""
+    """The header that carries it; without one, name and type say which part of the path, query or body does."""
 
     @property
     def limits(self) -> dict[str, Any]:
-        """What its values are bound by, and its description."""
+        """The description and the limits that are set, by name."""
         names = ("description", "ge", "le", "max_length")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
 class Parameter(NamedTuple):
-    """One parameter of an endpoint, for whoever calls it."""
+    """One parameter of an endpoint, and where its value comes from."""
 
     name: str
     source: Literal["backend", "caller", "text", "body", "path", "query", "header"]
-    """Who answers, who calls, the body as it is written, or a part of the request."""
+    """The server gives ``backend`` and ``caller``, ``text`` is the body as sent, others are parts of the request."""
     key: str
-    """What it is called in that part."""
+    """Its name in that part of the request."""
     type: Any
     limits: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Takes:
-    """The text an endpoint is sent: a manifest, or with ``many`` several."""
+    """A body that is read as text: a manifest, or with ``many`` several."""
 
     description: str
     schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "object"})
@@ -100,19 +99,19 @@ class Takes:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer with more than its content."""
+    """An answer with a status, a location or a version of its own."""
 
     view: Response
     status: int | None = None
-    """``None``: what the endpoint usually answers."""
+    """``None``: the endpoint's usual status."""
     location: str | None = None
     version: str | None = None
-    """Of the thing answered, for conditional requests."""
+    """The ``ETag``, for conditional requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One address and method; the function's docstring says what it does, and its parameters what it takes."""
+    """One method of one address; the function's docstring says what it does, and its parameters what it takes."""
 
     method: str
     path: str
@@ -122,14 +121,14 @@ class Endpoint:
     summary: str = ""
     status: int = 200
     created: tuple[type[Response], str] | None = None
-    """What it answers with 201 at times, and when."""
+    """The model that it answers with 201, and when."""
     takes: Takes | None = None
     name: str = ""
-    """Of the operation; by default that of the function."""
+    """The operation's name; by default the function's."""
 
     @property
     def parameters(self) -> list[Parameter]:
-        """What the function takes, and from where."""
+        """The function's parameters, with the sources of their values."""
         hints = get_type_hints(self.call, include_extras=True)
         hints.pop("return", None)
         return [self._parameter(name, hint) for name, hint in hints.items()]
@@ -137,8 +136,8 @@ class Endpoint:
     def _parameter(self, name: str, hint: Any) -> Parameter:  # noqa: ANN401 - a type
         param = next((part for part in get_args(hint) if isinstance(part, Param)), Param())
         plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
-        if plain in _OF_TYPE:
-            return Parameter(name, _OF_TYPE[plain], name, plain, {})
+        if plain in _SOURCES:
+            return Parameter(name, _SOURCES[plain], name, plain, {})
         if any(hasattr(part, "model_validate") for part in (plain, *get_args(plain))):
             return Parameter(name, "body", name, plain, {})
         if param.header:
@@ -146,14 +145,13 @@ class Endpoint:
         return Parameter(name, "path" if f"{{{name}}}" in self.path else "query", name, plain, param.limits)
 
 
-_OF_TYPE: dict[Any, Literal["backend", "caller", "text"]] = {Backend: "backend", Caller: "caller", Text: "text"}
+_SOURCES: dict[Any, Literal["backend", "caller", "text"]] = {Backend: "backend", Caller: "caller", Text: "text"}
 
 
 class Endpoints(list[Endpoint]):
     """The endpoints of one module, under one heading."""
 
     def __init__(self, tag: str, prefix: str = API) -> None:
-        """Begin with none."""
         super().__init__()
         self.tag, self._prefix = tag, prefix
 
@@ -184,13 +182,13 @@ class Endpoints(list[Endpoint]):
 
 
 def groups() -> Iterator[Endpoints]:
-    """Import and return the endpoints of all modules, in the order they are described in."""
+    """Import all modules and yield their endpoints, in the order in which they are described."""
     for name in dict.fromkeys(chain.from_iterable(MODULES.values())):
         yield from _groups_of(name)
 
 
-def near(path: str) -> Iterator[Endpoint]:
-    """Return the endpoints an address may be of."""
+def endpoints_near(path: str) -> Iterator[Endpoint]:
+    """Yield the endpoints that a path may belong to, by its first word."""
     for name in MODULES.get(path.removeprefix(API).split("/")[1], ()):
         for group in _groups_of(name):
             yield from group
@@ -201,21 +199,25 @@ def _groups_of(name: str) -> tuple[Endpoints, ...]:
     return groups
 
 
-def created(*, dry_run: bool) -> int:
-    """Return the status of something created, or only checked."""
+def created_status(*, dry_run: bool) -> int:
+    """Return 201, or 200 for a dry run."""
     return 200 if dry_run else 201
 
 
 Word = Annotated[str | None, Param(max_length=LONGEST_NAME)]
-User = Annotated[str | None, Param("Name of who submitted them.", max_length=LONGEST_NAME)]
+User = Annotated[str | None, Param("Name of the user who submitted them.", max_length=LONGEST_NAME)]
 Group = Annotated[
     str | None,
-    Param("Of this group; with a slash at its end, also of those below it.", max_length=LONGEST + len(BELOW)),
+    Param("Only of this group; with a slash at the end, also of the groups below it.", max_length=LONGEST + len(BELOW)),
 ]
 Name = Annotated[str, Param(max_length=LONGEST_NAME)]
-MustExist = Annotated[bool, Param("Only replace; 404 when there is nothing to replace.")]
+MustExist = Annotated[bool, Param("Only replace; 404 if it does not exist.")]
 DryRun = Annotated[bool, Param("Check everything and store nothing.")]
 Lenient = Annotated[bool, Param("Accept what Kubernetes accepts in its kinds, with a warning for each.")]
-Key = Annotated[str | None, Param("Sending the same again stores nothing.", max_length=255, header="Idempotency-Key")]
-IfMatch = Annotated[str | None, Param("The `ETag` it must have; else 409.", max_length=1000, header="If-Match")]
-Ref = Annotated[str, Param("A job's id, its name (the newest), or a unique prefix of its id.", max_length=LONGEST_NAME)]
+Key = Annotated[
+    str | None, Param("A second request with the same key stores nothing.", max_length=255, header="Idempotency-Key")
+]
+IfMatch = Annotated[
+    str | None, Param("The `ETag` it must still have; otherwise 409.", max_length=1000, header="If-Match")
+]
+Ref = Annotated[str, Param("A job's id, a unique prefix of it, or a name (the newest job).", max_length=LONGEST_NAME)]

@@ -1,9 +1,18 @@
-"""The addresses of what operators write, the same for every kind: list, create, read, put and delete."""
+"""The addresses of entries, which operators write, the same for every kind: list, create, read, put and delete."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from holdfast.api.http.endpoints.endpoint import DryRun, Endpoints, IfMatch, MustExist, Name, Reply, Takes, created
+from holdfast.api.http.endpoints.endpoint import (
+    DryRun,
+    Endpoints,
+    IfMatch,
+    MustExist,
+    Name,
+    Reply,
+    Takes,
+    created_status,
+)
 from holdfast.api.http.endpoints.parameters import read_match
 from holdfast.domain.audit import Caller
 from holdfast.domain.category import FailureCategory
@@ -29,7 +38,7 @@ def _of_category(category: FailureCategory) -> dict[str, Any]:
 
 
 _OWN_FIELDS: Mapping[EntryInfo, Callable[[Any], dict[str, Any]]] = {POLICY: _of_policy, CATEGORY: _of_category}
-"""What an answer about an entry has beside the fields that all have."""
+"""The fields of an answer that only this kind of entry has."""
 
 
 def _view(entries: Entries[Any], caller: Caller, entry: Entry, submitter: str) -> EntryView:
@@ -46,7 +55,7 @@ def _view(entries: Entries[Any], caller: Caller, entry: Entry, submitter: str) -
 def _reply(
     entries: Entries[Any], caller: Caller, entry: Entry, *, status: int | None = None, dry_run: bool = False
 ) -> Reply:
-    """Show an entry; what a dry run would make new would be the caller's."""
+    """Show an entry; one that a dry run would create counts as submitted by the caller."""
     submitter = entries.submitters(caller).get(entry.name, caller.principal.name if dry_run else "")
     version = str(entry.revision) if isinstance(entry, RetryPolicy) else None
     return Reply(_view(entries, caller, entry, submitter), status, version=version)
@@ -73,9 +82,9 @@ def _endpoints(info: EntryInfo) -> Endpoints:
         "POST", all_path, models.view, 409, summary=f"Create {noun}", status=201, takes=takes, name=f"create_{word}"
     )
     def create(backend: Backend, caller: Caller, body: Text, *, dry_run: DryRun = False) -> Reply:
-        """Create one; it must be new."""
+        """Create one; its name must be new."""
         entry = of(backend).put(caller, manifest_of(body, kind.model), create=True, dry_run=dry_run)
-        return _reply(of(backend), caller, entry, status=created(dry_run=dry_run), dry_run=dry_run)
+        return _reply(of(backend), caller, entry, status=created_status(dry_run=dry_run), dry_run=dry_run)
 
     @group.add("GET", one_path, models.view, 404, summary=f"Read {noun}", name=f"get_{word}")
     def get(backend: Backend, caller: Caller, name: Name) -> Reply:
@@ -99,7 +108,7 @@ def _endpoints(info: EntryInfo) -> Endpoints:
         return _reply(of(backend), caller, stored, dry_run=dry_run)
 
     def delete(backend: Backend, caller: Caller, name: Name, *, if_match: IfMatch = None) -> None:
-        """Delete one that nothing needs."""
+        """Delete one that is not in use."""
         of(backend).delete(caller, name, if_match=read_match(if_match).versions)
 
     if not info.versioned:

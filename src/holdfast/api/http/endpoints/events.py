@@ -15,7 +15,7 @@ _EVENTS = Endpoints("events")
 ENDPOINTS = (_EVENTS,)
 
 PATH = f"{API}/events"
-"""The one address that can also be followed; ``api`` does that."""
+"""The one address that can also be followed, which ``serving`` does."""
 _PART = 100
 _LARGEST_SEQ = 1 << 62
 _LONGEST_SEQ = len(str(_LARGEST_SEQ))
@@ -29,24 +29,24 @@ def read_events(  # noqa: PLR0913 - the parameters of an address
     caller: Caller,
     *,
     after: After = 0,
-    limit: Annotated[int, Param("Of a page; a stream has no end.", ge=1, le=LARGEST_PART)] = _PART,
+    limit: Annotated[int, Param("Entries in a page; a stream has no limit.", ge=1, le=LARGEST_PART)] = _PART,
     job: Word = None,
     type: Annotated[  # noqa: A002 - the parameter's name
         list[str] | None, Param("Such as `job.failed`, or a family: `job`.", max_length=MOST_FILTERS)
     ] = None,
     queue: Word = None,
-    job_set: Annotated[str | None, Param("Name or id of a set.", max_length=LONGEST_NAME)] = None,
+    job_set: Annotated[str | None, Param("Name or id of a job set.", max_length=LONGEST_NAME)] = None,
     group: Group = None,
     last_event_id: Annotated[
         str | None,
         Param(
-            "What a stream resumes after; takes precedence over `after`.",
+            "The event after which a stream resumes; takes precedence over `after`.",
             max_length=LONGEST_NAME,
             header="Last-Event-ID",
         ),
     ] = None,
 ) -> EventPage:
-    """Read the events after a place, in order; or follow them: each is sent once it is durable."""
+    """Read the events after an id, in order, or follow them: each is sent once it is durable."""
     del last_event_id  # of streams only
     log = EventLog(backend.store, backend.access)
     where = log.filter(caller, job=job, types=type or (), queue=queue, job_set=job_set, group=group)
@@ -54,18 +54,18 @@ def read_events(  # noqa: PLR0913 - the parameters of an address
     return EventPage(items=list(map(event_view, part.events)), next=part.next_after, last=part.last)
 
 
-def begin_of(after: int, last_event_id: str | None) -> int:
-    """Return what a stream begins after.
+def stream_start(after: int, last_event_id: str | None) -> int:
+    """Return the id of the event after which a stream begins.
 
     Raises:
-        InvalidRequest: The id is none of an event.
+        InvalidRequest: ``last_event_id`` is not the id of an event.
     """
     digits = "" if last_event_id is None else last_event_id.strip()
     if last_event_id is None or not digits:
         return after if last_event_id is None else 0
     if digits.isascii() and digits.isdecimal() and len(digits) <= _LONGEST_SEQ and int(digits) <= _LARGEST_SEQ:
         return int(digits)
-    hint = "send the id of the last one seen"
+    hint = "send the id of the last event you received"
     raise InvalidRequest(problems=[Problem("header.Last-Event-ID", f"{last_event_id!r} is not an event id", hint=hint)])
 
 

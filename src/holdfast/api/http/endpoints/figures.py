@@ -1,4 +1,4 @@
-"""GET /summary, /overview and /job-names: what became of many jobs, how everything is now, what jobs are called."""
+"""GET /summary, /report, /overview and /job-names: figures about many jobs, the current state, and names of jobs."""
 
 import re
 from typing import Annotated, Any
@@ -46,33 +46,35 @@ def get_summary(
     queue: Word = None,
     label: Annotated[list[str] | None, Param("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)] = None,
 ) -> SummaryView:
-    """Sum up jobs that go on or ended in that time, their failures, what these cost, and how fast jobs recovered."""
+    """Sum up jobs that are active or ended in that time: their failures, the time lost, and how fast jobs recovered."""
     _, labels = read_states((), label or (), ())
-    return _view(Overview(backend).summary(caller, within_s=within_s, queue=queue, labels=labels))
+    return _summary_view(Overview(backend).summary(caller, within_s=within_s, queue=queue, labels=labels))
 
 
-@_FIGURES.add("GET", "/report", UsageReport, summary="Report who used how much")
+@_FIGURES.add("GET", "/report", UsageReport, summary="Report the use of resources")
 def get_report(
     backend: Backend,
     caller: Caller,
-    share: Annotated[Share, Param("By what it is reported.")],
+    share: Annotated[Share, Param("What to group by.")],
     *,
-    label: Annotated[str | None, Param("With `share=label`: which one.", max_length=LONGEST_NAME)] = None,
+    label: Annotated[str | None, Param("The label to group by, with `share=label`.", max_length=LONGEST_NAME)] = None,
     within_s: Annotated[int, Param("How far back to look, in seconds.", ge=1, le=_LONGEST_S)] = 30 * DAY_S,
 ) -> UsageReport:
-    """Report the hours of CPUs, memory and GPUs that runs had, and what of that failed attempts wasted.
+    """Report the CPU, memory and GPU hours of runs, and how many of them failed attempts wasted.
 
-    What retention has deleted is not counted.
+    Jobs that retention has deleted are not counted.
     """
     if (label is not None) is not (share is Share.LABEL):
-        raise InvalidRequest(problems=[Problem("query.label", "goes with share=label, and only with that")])
+        raise InvalidRequest(
+            problems=[Problem("query.label", "is required with share=label, and not allowed otherwise")]
+        )
     if label is not None and not _NO_QUOTES.fullmatch(label):
         raise InvalidRequest(problems=[Problem("query.label", f"{label!r} is not a label name")])
     scope, usages = Overview(backend).usage(caller, share, within_s=within_s, label=label or "")
-    return UsageReport(since=timestamp(scope.since), until=timestamp(scope.until), items=[*map(_used, usages)])
+    return UsageReport(since=timestamp(scope.since), until=timestamp(scope.until), items=[*map(_usage_view, usages)])
 
 
-def _used(usage: JobUsage) -> UsageView:
+def _usage_view(usage: JobUsage) -> UsageView:
     hours = {
         "cpu_hours": usage.had.cpu,
         "memory_gib_hours": usage.had.memory,
@@ -91,7 +93,7 @@ def get_overview(
     caller: Caller,
     *,
     limit: Annotated[int, Param("Jobs in each list.", ge=1, le=_MOST_LISTED)] = _LISTED,
-    named: Annotated[str | None, Param("What the names of listed jobs contain.", max_length=LONGEST_NAME)] = None,
+    named: Annotated[str | None, Param("List only jobs whose names contain this.", max_length=LONGEST_NAME)] = None,
 ) -> OverviewView:
     """Count jobs by state and queue, show nodes and devices, and list jobs that run, wait for a retry or failed."""
     overview = Overview(backend).now(caller, limit=limit, named=named or "")
@@ -120,14 +122,14 @@ def list_names(
     backend: Backend,
     caller: Caller,
     *,
-    prefix: Annotated[str, Param("What they begin with.", max_length=LONGEST_NAME)] = "",
+    prefix: Annotated[str, Param("What the names begin with.", max_length=LONGEST_NAME)] = "",
     limit: Annotated[int, Param(ge=1, le=_MOST_NAMES)] = _MOST_NAMES,
 ) -> JobNames:
-    """List names that begin so, each once and in order, of jobs that belong to no job set or array."""
+    """List the distinct names with this prefix, in order, of jobs that belong to no job set or array."""
     return JobNames(items=[*Overview(backend).names(caller, prefix, limit=limit)])
 
 
-def _view(figures: Figures) -> SummaryView:
+def _summary_view(figures: Figures) -> SummaryView:
     return SummaryView(
         since=timestamp(figures.scope.since),
         until=timestamp(figures.scope.until),

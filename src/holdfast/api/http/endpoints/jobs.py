@@ -1,4 +1,4 @@
-"""GET /jobs and what belongs to one job: attempts, decisions, why, logs; and what can be asked of it."""
+"""/jobs: lists, one job with its attempts, decisions, explanation and logs, and the requests that change jobs."""
 
 from typing import Annotated, Literal
 
@@ -66,7 +66,7 @@ ENDPOINTS = (_JOBS, _ATTEMPTS, _CONTROL)
 DEFAULT_PAGE = 100
 MOST_IDS = 200
 FULL_PAGE_BYTES = 4 << 20
-"""A page of jobs with everything known of them ends before the job that would take it beyond that."""
+"""A page of jobs in full ends before the job that would make it larger than this."""
 _READ_AT_ONCE = 50
 _MOST_ATTEMPTS = 1 << 31
 _LARGEST_OFFSET = 1 << 62
@@ -87,7 +87,7 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
     label: Annotated[list[str] | None, Param("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)] = None,
     quarantined: Annotated[bool, Param("Only jobs that are quarantined.")] = False,
     array: Annotated[str | None, Param("Name or id of the array they are tasks of.", max_length=LONGEST_NAME)] = None,
-    tasks: Annotated[bool, Param("Also the tasks of arrays.")] = True,
+    tasks: Annotated[bool, Param("Include the tasks of arrays.")] = True,
     id: Annotated[list[str] | None, Param("Only these.", max_length=MOST_IDS)] = None,  # noqa: A002 - the parameter's name
     user: User = None,
     group: Group = None,
@@ -95,12 +95,12 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
     cursor: Word = None,
     fields: Annotated[
         Literal["summary", "outcome", "full"],
-        Param("How much to say of each; `outcome` adds how its last attempt went."),
+        Param("How much to show of each; `outcome` adds how its last attempt went."),
     ] = "summary",
 ) -> JobPage | EncodedJson:
     """List jobs in order of submission; jobs submitted meanwhile appear on later pages.
 
-    With `fields=full` a page has at most 4 MiB, if not one job alone has more: it may end before its limit.
+    With `fields=full` a page ends before its limit rather than exceed 4 MiB, unless a single job is larger.
     """
     job_query = JobQuery(
         states=state or (),
@@ -133,7 +133,7 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
 def _in_full(
     jobs: JobOperations, caller: Caller, where: JobFilter, after: int, limit: int
 ) -> tuple[list[bytes], int | None]:
-    """Write jobs in full, at least one and no more than an answer may have; and return where to go on."""
+    """Encode jobs in full, at least one and at most a page; also return where the next page begins."""
     views: list[bytes] = []
     room, last = FULL_PAGE_BYTES, after
     following: int | None = after
@@ -183,24 +183,24 @@ def get_logs(  # noqa: PLR0913 - the parameters of an address
     offset: Annotated[int | None, Param("Bytes.", ge=0, le=_LARGEST_OFFSET)] = None,
     limit: Annotated[int, Param("Bytes.", ge=1, le=LARGEST_PART)] = LARGEST_PART,
     tail: Annotated[
-        int | None, Param("The last lines of the newest run, instead of offset.", ge=0, le=MOST_LINES)
+        int | None, Param("This many last lines of the newest run, instead of `offset`.", ge=0, le=MOST_LINES)
     ] = None,
-    newest: Annotated[
-        bool, Param("Begin no earlier than the newest of the runs that followed each other in the rank.")
-    ] = False,
+    newest: Annotated[bool, Param("Begin no earlier than the newest run of the rank.")] = False,
     stream: Annotated[
         Literal["stdout", "stderr"],
-        Param("Which stream, of a job whose logs are separate; of others stdout has both."),
+        Param("Which stream to read if the job keeps them apart; otherwise stdout has both."),
     ] = "stdout",
     since: Annotated[AwareDatetime | None, Param("Begin no earlier than the first line of this second.")] = None,
     timestamps: Annotated[
         bool,
-        Param("Begin each line with when it was written, RFC 3339; a line that is not whole waits until it is."),
+        Param(
+            "Begin each line with the time it was written (RFC 3339); an incomplete line is held back until it ends."
+        ),
     ] = False,
 ) -> LogChunk:
-    """Read a part of a log; to follow, ask again from `next_offset` until `finished`.
+    """Read a part of a log; to follow it, repeat with `next_offset` until `finished`.
 
-    A part is of one run: where runs followed each other in one rank, the next part is of the next.
+    A part belongs to one run. If a rank had several runs in succession, the next part continues with the next run.
     """
     at = None if since is None else since.timestamp()
     query = LogQuery(attempt, rank, offset, limit, tail, newest, stream == "stderr", at, timestamps)
@@ -222,7 +222,7 @@ def get_attempt(backend: Backend, caller: Caller, ref: Ref, number: AttemptNumbe
 
 @_ATTEMPTS.add("GET", "/jobs/{ref}/decisions", DecisionPage, 404, summary="List a job's decisions")
 def list_decisions(backend: Backend, caller: Caller, ref: Ref) -> DecisionPage:
-    """List what was decided about a job's failures and those of its pods, by attempt."""
+    """List the decisions about a job's failures and those of its pods, by attempt."""
     return DecisionPage(
         items=[
             DecisionEntry(attempt=attempt.number, run=run, **dict(decision))
@@ -235,7 +235,7 @@ def list_decisions(backend: Backend, caller: Caller, ref: Ref) -> DecisionPage:
 
 @_ATTEMPTS.add("GET", "/jobs/{ref}/why", Why, 404, summary="Explain a job")
 def get_why(backend: Backend, caller: Caller, ref: Ref, *, attempt: WhichAttempt = None) -> Why:
-    """Explain why a job is where it is, by its last decision or that of an attempt."""
+    """Explain a job's state by its last decision, or by that of an attempt."""
     return why_view(JobOperations(backend).why(caller, ref, attempt))
 
 
@@ -245,10 +245,10 @@ def _text(reason: Reason | None) -> str:
 
 @_CONTROL.add("POST", "/jobs/{ref}/cancel", JobSummary, 404, 409, 413, summary="Cancel a job", status=202)
 def cancel(backend: Backend, caller: Caller, ref: Ref, body: CancelRequest | None = None) -> JobSummary:
-    """Ask for a job to be cancelled; its runs are stopped, and it is never retried.
+    """Cancel a job: its runs are stopped, and it is never retried.
 
-    With `unless_started` it is left alone once an attempt has begun, also while it waits for the next one. What came of
-    it is seen soon after: it is `Cancelled`, or `started_at` is set.
+    With `unless_started` a job is left alone once an attempt has begun, even while it waits for the next one. The
+    outcome shows soon after: the job is `Cancelled`, or `started_at` is set.
     """
     what = {"unless_started": body is not None and body.unless_started}
     return job_summary(JobOperations(backend).ask(caller, Act.CANCEL, ref, _text(body), what=what))
@@ -256,25 +256,25 @@ def cancel(backend: Backend, caller: Caller, ref: Ref, body: CancelRequest | Non
 
 @_CONTROL.add("POST", "/jobs/{ref}/hold", JobSummary, 404, 409, 413, summary="Hold a waiting job", status=202)
 def hold(backend: Backend, caller: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
-    """Ask for a waiting job to be held until it is released."""
+    """Hold a waiting job until it is released."""
     return job_summary(JobOperations(backend).ask(caller, Act.HOLD, ref, _text(reason)))
 
 
 @_CONTROL.add("POST", "/jobs/{ref}/release", JobSummary, 404, 409, 413, summary="Release a held job", status=202)
 def release(backend: Backend, caller: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
-    """Ask to release a held job."""
+    """Let a held job be scheduled again."""
     return job_summary(JobOperations(backend).ask(caller, Act.RELEASE, ref, _text(reason)))
 
 
 @_CONTROL.add("POST", "/jobs/{ref}/retry", JobSummary, 404, 409, 413, 422, summary="Retry a job by hand", status=202)
 def retry(backend: Backend, caller: Caller, ref: Ref, body: RetryRequest | None = None) -> JobSummary:
-    """Ask for another attempt of a job that has ended or waits; it counts as no retry, and `set` changes the job."""
+    """Request another attempt of a job that has ended or waits; it does not count as a retry. `set` changes the job."""
     return job_summary(JobOperations(backend).retry(caller, ref, _text(body), body.set if body else None))
 
 
 @_CONTROL.add("POST", "/jobs/{ref}/preempt", JobSummary, 404, 409, 413, summary="Preempt a running job", status=202)
 def preempt(backend: Backend, caller: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
-    """Ask for the place of a job that runs; it fails as preempted, and policies decide whether it runs again."""
+    """Preempt a running job: it fails as preempted, and policies decide whether it runs again."""
     return job_summary(JobOperations(backend).ask(caller, Act.PREEMPT, ref, _text(reason)))
 
 
@@ -290,18 +290,18 @@ def preempt(backend: Backend, caller: Caller, ref: Ref, reason: Reason | None = 
     status=202,
 )
 def reprioritize(backend: Backend, caller: Caller, ref: Ref, new_priority: NewPriority) -> JobSummary:
-    """Ask for another priority of a job, by which it waits from now on."""
+    """Change the priority by which a job waits."""
     priority = new_priority.priority
-    asking = JobOperations(backend).ask
-    return job_summary(asking(caller, Act.REPRIORITIZE, ref, f"priority {priority}", what={"priority": priority}))
+    jobs, reason, what = JobOperations(backend), f"priority {priority}", {"priority": priority}
+    return job_summary(jobs.ask(caller, Act.REPRIORITIZE, ref, reason, what=what))
 
 
 @_CONTROL.add("POST", "/jobs/cancel", AskedJobs, 413, 422, summary="Cancel many jobs", status=202)
 def cancel_many(backend: Backend, caller: Caller, cancelled_jobs: CancelledJobs) -> AskedJobs:
-    """Ask for jobs with these ids to be cancelled: all, or none; those of job sets end with their set alone.
+    """Cancel the jobs with these ids: all or none. Jobs of a job set end only with their set.
 
-    With `unless_started` those are left alone of which an attempt has begun when this is acted on; `/jobs/states` says
-    which these are.
+    With `unless_started` jobs are left alone whose attempt has begun when the request is acted on; `/jobs/states` shows
+    which those are.
     """
     where = JobOperations(backend).job_filter(caller, JobQuery(ids=cancelled_jobs.ids))
     jobs = JobBatches(backend).cancel(
@@ -312,17 +312,17 @@ def cancel_many(backend: Backend, caller: Caller, cancelled_jobs: CancelledJobs)
 
 @_CONTROL.add("POST", "/jobs/preempt", AskedJobs, 413, 422, summary="Preempt many jobs", status=202)
 def preempt_many(backend: Backend, caller: Caller, many_jobs: ManyJobs) -> AskedJobs:
-    """Ask for the places of those jobs with these ids that run: all, or none; policies decide which run again."""
+    """Preempt those of the jobs with these ids that run: all or none; policies decide which run again."""
     where = JobOperations(backend).job_filter(caller, JobQuery(ids=many_jobs.ids, states=["Running"]))
     return AskedJobs(ids=[job.id for job in JobBatches(backend).preempt(caller, where, many_jobs.reason)])
 
 
 @_CONTROL.add("POST", "/jobs/reprioritize", Reprioritized, 413, 422, summary="Reprioritize many jobs", status=202)
 def reprioritize_many(backend: Backend, caller: Caller, new_priorities: NewPriorities) -> Reprioritized:
-    """Ask for another priority of the jobs of a queue, a group, or with these ids that have not ended: all, or none."""
+    """Change the priority of the jobs of a queue or group, or with these ids, that have not ended: all or none."""
     if new_priorities.queue is None and new_priorities.group is None and new_priorities.ids is None:
-        msg = "nothing says which jobs are meant"
-        raise InvalidRequest(msg, problems=[Problem("group", "is required, or queue, or ids")])
+        msg = "the request selects no jobs"
+        raise InvalidRequest(msg, problems=[Problem("group", "is required unless queue or ids is given")])
     where = JobOperations(backend).job_filter(
         caller, JobQuery(queue=new_priorities.queue, group=new_priorities.group, ids=new_priorities.ids)
     )
@@ -330,7 +330,7 @@ def reprioritize_many(backend: Backend, caller: Caller, new_priorities: NewPrior
 
 
 def full_job(detail: JobDetail) -> JobView:
-    """Show a job with everything known of it."""
+    """Show a job in full."""
     manifest = manifest_of(detail.job.spec)
     pods = None if detail.pods is None else pods_view(detail.pods.spec, detail.pods.record)
     return job_view(detail.job, manifest=manifest, attempts=attempts_of(detail), pods=pods, owner=detail.owner)

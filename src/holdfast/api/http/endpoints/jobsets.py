@@ -1,4 +1,4 @@
-"""Job sets under /jobsets: list, create, read, apply, steer, and what belongs to one."""
+"""Job sets under /jobsets: list, create, read, apply, change, explain, and their jobs and logs."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -57,7 +57,7 @@ _TAKES = Takes(
 _CREATED = (JobSetApplied, "The job set created.")
 _IN_A_VIEW = 100
 
-SetRef = Annotated[str, Param("A job set's name or its id.", max_length=LONGEST_NAME)]
+SetRef = Annotated[str, Param("A job set's name or id.", max_length=LONGEST_NAME)]
 
 
 def _applied(applied: Applied) -> Reply:
@@ -75,18 +75,18 @@ def _summary(job_set: JobSet) -> JobSetSummary:
     return render_jobsets.set_summary(job_set, spec, queue=spec.queue_name)
 
 
-_SHOWN = Presentation(
+_PRESENTATION = Presentation(
     info=kinds.JOB_SET,
     group=_SETS,
     operations=JobSetOperations,
     page=JobSetPage,
     listed=lambda page: ((row, row.phase(set_spec_of(row)), set_spec_of(row).labels) for row in page.rows),
     view=_summary,
-    accepted=lambda _backend, _by, row: Reply(_summary(row), version=row.resource_version),
+    accepted=lambda _backend, _caller, row: Reply(_summary(row), version=row.resource_version),
     answer=JobSetSummary,
     versioned=True,
 )
-_SHOWN.add_list("list_sets")
+_PRESENTATION.add_list("list_sets")
 
 
 @_SETS.add("POST", "/jobsets", JobSetApplied, 403, 409, summary="Create a job set", created=_CREATED, takes=_TAKES)
@@ -99,7 +99,7 @@ def create_set(
     dry_run: DryRun = False,
     idempotency_key: Key = None,
 ) -> Reply:
-    """Create a job set with all of its jobs, 201; it must be new. 200 for a dry run."""
+    """Create a job set with all of its jobs: 201, or 200 for a dry run. Its name must be new."""
     return _applied(
         JobSetOperations(backend).create(caller, body, lenient=lenient, key=idempotency_key, dry_run=dry_run)
     )
@@ -143,9 +143,9 @@ def put_set(  # noqa: PLR0913 - the parameters of an address
     lenient: Lenient = False,
     dry_run: DryRun = False,
 ) -> Reply:
-    """Create a job set, 201, or change the one there is, 200; what may change is what may change upstream.
+    """Create a job set (201) or change the existing one (200), in the fields that upstream lets change.
 
-    Of several requests the last one accepted counts; with `If-Match` only what has not changed since is changed.
+    The last accepted request wins; with `If-Match`, only one that is based on the current version is accepted.
     """
     match = read_match(if_match)
     return _applied(
@@ -181,9 +181,11 @@ def get_log(
     *,
     after: Annotated[int, Param("The last entry already seen.", ge=0, le=LARGEST_SEQ)] = 0,
     limit: Limit = DEFAULT_PAGE,
-    tail: Annotated[int | None, Param("The newest ones, instead of after.", ge=1, le=LARGEST_PAGE)] = None,
+    tail: Annotated[
+        int | None, Param("This many of the newest entries, instead of `after`.", ge=1, le=LARGEST_PAGE)
+    ] = None,
 ) -> JobSetLog:
-    """Read what was decided about a set's failed jobs, and what else there is to know, in order."""
+    """Read a set's log in order: the decisions about its failed jobs, and what else happened to it."""
     entries = JobSetOperations(backend).log(caller, ref, after=after, limit=limit, tail=tail)
     items = list(map(render_jobsets.log_entry, entries))
     return JobSetLog(items=items, next=items[-1].seq if items else after)
@@ -195,34 +197,38 @@ def get_why(
     caller: Caller,
     ref: SetRef,
     *,
-    job: Annotated[str | None, Param("Only decisions about the job of this name.", max_length=LONGEST_NAME)] = None,
+    job: Annotated[str | None, Param("Only decisions about the job with this name.", max_length=LONGEST_NAME)] = None,
 ) -> JobSetWhy:
-    """Explain why a set is where it is, by how it stands and by the decisions about its failed jobs."""
+    """Explain a set's state by its status and by the decisions about its failed jobs."""
     explanation = JobSetOperations(backend).why(caller, ref, job=job)
     return render_jobsets.set_why(explanation, set_spec_of(explanation.of))
 
 
-_SHOWN.add_verb(Act.SUSPEND, "suspend", "Suspend a job set", "Ask for a set to be stopped and kept.", *(404, 409, 413))
-_SHOWN.add_verb(Act.RESUME, "resume", "Resume a suspended job set", "Ask to resume a suspended set.", *(404, 409, 413))
+_PRESENTATION.add_verb(
+    Act.SUSPEND, "suspend", "Suspend a job set", "Stop a set's jobs, and keep the set.", *(404, 409, 413)
+)
+_PRESENTATION.add_verb(
+    Act.RESUME, "resume", "Resume a suspended job set", "Start the jobs of a suspended set again.", *(404, 409, 413)
+)
 
 
 @_SETS.add("POST", "/jobsets/{ref}/restart", JobSetSummary, 404, 409, 413, summary="Restart a job set", status=202)
 def restart(
     backend: Backend, caller: Caller, ref: SetRef, what: JobSetRestart | None = None, *, if_match: IfMatch = None
 ) -> Reply:
-    """Ask for a restart of a set, a replicated job or one of its jobs; it counts against no limit."""
+    """Restart a set, a replicated job or one of its jobs; this counts against no limit."""
     what = what or JobSetRestart()
     part = {"group": what.replicated_job, "index": what.index}
     versions = read_match(if_match).versions
     row = JobSetOperations(backend).ask(caller, Act.RESTART, ref, what.reason, if_match=versions, what=part)
-    return _SHOWN.accepted(backend, caller, row)
+    return _PRESENTATION.accepted(backend, caller, row)
 
 
-_SHOWN.add_verb(
+_PRESENTATION.add_verb(
     Act.DELETE,
     "delete_set",
     "Delete a job set",
-    "Ask for a set to be deleted; it goes when its programs have stopped, and its jobs stay as history.",
+    "Delete a set as soon as its programs have stopped; its jobs stay as history.",
     *(404, 409, 413),
 )
 

@@ -1,4 +1,4 @@
-"""What people are told by notifiers, and trying one; notifiers themselves are entries."""
+"""Notifications, and testing a notifier; notifiers themselves are entries."""
 
 from typing import Annotated
 
@@ -28,7 +28,7 @@ _PART = 100
 
 @_NOTIFIERS.add("POST", "/notifiers/{name}/test", TestView, 404, summary="Test a notifier")
 def test_notifier(backend: Backend, caller: Caller, name: Name) -> TestView:
-    """Tell something at it at once, with one try, and say what became of that."""
+    """Send a test message at once, with a single try, and return the outcome."""
     notifications = Notifications(backend.store, backend.clock, backend.access)
     message_id, result = notifications.test(caller, name, backend.telling, backend.ids)
     return TestView(id=message_id, to=name, delivered=not result.error, error=result.error)
@@ -43,14 +43,14 @@ def list_notifications(  # noqa: PLR0913 - the parameters of an address
     to: Word = None,
     about: Annotated[str | None, Param("Id of a job or array.", max_length=255)] = None,
     limit: Annotated[int, Param(ge=1, le=LARGEST_PAGE)] = _PART,
-    cursor: Annotated[str | None, Param("Where a list continues.", max_length=1000)] = None,
+    cursor: Annotated[str | None, Param("The `next_cursor` of the page before.", max_length=1000)] = None,
 ) -> NotificationPage:
-    """List what people were told or are to be, in order of commits."""
+    """List notifications, delivered or not, in commit order."""
     where = NotificationFilter(_state(state), to, about)
     mark = f"notifications/{state}/{to}/{about}"
     notifications = Notifications(backend.store, backend.clock, backend.access)
     listed, following = notifications.page(caller, where, after=read_number(cursor, mark), limit=limit)
-    return NotificationPage(items=[*map(_shown, listed)], next_cursor=write_cursor(following, mark))
+    return NotificationPage(items=[*map(_notification_view, listed)], next_cursor=write_cursor(following, mark))
 
 
 def _state(text: str | None) -> DeliveryState | None:
@@ -64,18 +64,18 @@ def _state(text: str | None) -> DeliveryState | None:
 
 @_NOTIFICATIONS.add("GET", "/notifications/{name}", NotificationView, 404, summary="Read a notification")
 def get_notification(backend: Backend, caller: Caller, name: Name) -> NotificationView:
-    """Read one by its id, with all it tells."""
+    """Read a notification by its id, with its payload."""
     notification = Notifications(backend.store, backend.clock, backend.access).get(caller, name)
-    return _shown(notification).model_copy(update={"payload": payload(notification.report)})
+    return _notification_view(notification).model_copy(update={"payload": payload(notification.report)})
 
 
 @_NOTIFICATIONS.add("POST", "/notifications/{name}/replay", NotificationView, 404, 409, summary="Replay a notification")
 def replay_notification(backend: Backend, caller: Caller, name: Name) -> NotificationView:
-    """Have one that was delivered or given up tried again, under its id."""
-    return _shown(Notifications(backend.store, backend.clock, backend.access).replay(caller, name))
+    """Send a notification again that was delivered or given up, under the same id."""
+    return _notification_view(Notifications(backend.store, backend.clock, backend.access).replay(caller, name))
 
 
-def _shown(notification: Notification) -> NotificationView:
+def _notification_view(notification: Notification) -> NotificationView:
     report, waits = notification.report, notification.state is DeliveryState.WAITING
     return NotificationView(
         id=notification.id,

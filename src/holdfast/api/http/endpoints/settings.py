@@ -1,4 +1,4 @@
-"""/settings: what the operator sets for everyone."""
+"""/settings: the settings that hold for everyone."""
 
 from collections.abc import Sequence
 
@@ -47,7 +47,7 @@ def _settings_view(
 
 @_SETTINGS.add("GET", "/settings", SettingsView, summary="Read the settings")
 def get_settings(backend: Backend, caller: Caller) -> SettingsView:
-    """Read what the operator set for everyone."""
+    """Read the settings that hold for everyone."""
     settings, policy, access = SettingsOperations(backend.store).get(caller)
     return _settings_view(
         settings, policy, access, SettingsOperations(backend.store).warnings(caller, access, backend.is_group)
@@ -56,7 +56,7 @@ def get_settings(backend: Backend, caller: Caller) -> SettingsView:
 
 @_SETTINGS.add("PUT", "/settings", SettingsView, summary="Replace the settings", takes=_ALL_SETTINGS)
 def put_settings(backend: Backend, caller: Caller, body: Text, *, dry_run: DryRun = False) -> SettingsView:
-    """Replace the settings; they apply to what is judged from now on."""
+    """Replace the settings; they apply to decisions from now on."""
     settings, policy, access = read_settings(body)
     access = SettingsOperations(backend.store).put(caller, settings, policy, access, dry_run=dry_run)
     return _settings_view(
@@ -66,7 +66,7 @@ def put_settings(backend: Backend, caller: Caller, body: Text, *, dry_run: DryRu
 
 @_SETTINGS.add("POST", "/settings/reload", ConfigurationView, 409, 422, summary="Read the configuration file again")
 def reload_settings(backend: Backend, caller: Caller) -> ConfigurationView:
-    """Read the file that HOLDFAST_ARMADA_CONFIG names; one that is not valid changes nothing."""
+    """Read the file that HOLDFAST_ARMADA_CONFIG names again; an invalid file changes nothing."""
     operations = SettingsOperations(backend.store)
     configured, changed = operations.reload(caller, backend.reload)
     retries = configured.retries

@@ -49,8 +49,8 @@ _BODY = {
     ]
 }
 _TAKES = (
-    "A manifest of kind Job; or many, also arrays, which may wait for each other by their names: as "
-    '`{"items": [...]}`, YAML documents or JSON lines.'
+    'A manifest of kind Job, or many, arrays included: as `{"items": [...]}`, YAML documents or JSON lines. They may '
+    "depend on each other by name."
 )
 
 
@@ -69,12 +69,12 @@ def submit(  # noqa: PLR0913 - the parameters of an address
     caller: Caller,
     body: Text,
     *,
-    atomic: Annotated[bool, Param("Many: all or none; else what is valid.")] = True,
+    atomic: Annotated[bool, Param("Of many, store all or none; if false, the valid ones.")] = True,
     dry_run: DryRun = False,
     lenient: Lenient = False,
     idempotency_key: Key = None,
 ) -> Reply:
-    """Submit jobs: 201 with the job for one manifest, 200 with an outcome each for many, or for a dry run."""
+    """Submit jobs: 201 with the job for one manifest; 200 with an outcome for each of many, or for a dry run."""
     submissions = Submissions(backend)
     written = submissions.read(caller, body, lenient=lenient, key=idempotency_key)
     items = [written] if isinstance(written, WrittenJob) else written
@@ -98,7 +98,7 @@ def submit(  # noqa: PLR0913 - the parameters of an address
     takes=Takes("A manifest of kind Job, batch/v1.", _MANIFEST),
 )
 def apply(backend: Backend, caller: Caller, ref: Ref, body: Text, *, lenient: Lenient = False) -> Reply:
-    """Submit a Kubernetes Job, 201, unless the newest one of its name is the same; suspend or resume that, 200."""
+    """Submit a Kubernetes Job (201), or suspend or resume the newest of its name if nothing else differs (200)."""
     applied = Submissions(backend).apply(caller, ref, body, lenient=lenient)
     status = 201 if applied.result == "created" else 200
     return Reply(job_applied(applied.job, applied.result, applied.warnings), status)
@@ -135,13 +135,13 @@ def _item(outcome: ItemOutcome) -> BulkItem:
     "POST", "/blobs", BlobKept, 403, 413, 422, summary="Store a file or an archive before submitting", status=201
 )
 def keep_blob(backend: Backend, caller: Caller, body: BlobBody) -> BlobKept:
-    """Keep what jobs have in `inputs` that are submitted within an hour, for as long as they are there."""
+    """Store a file or an archive for `inputs` of jobs submitted within an hour; it is kept as long as those jobs."""
     return BlobKept(blob=Submissions(backend).keep_blob(caller, decoded(body.data), archive=body.unpack))
 
 
 @_JOBS.add("POST", "/secrets", SecretKept, 403, 413, 422, summary="Store a secret before submitting", status=201)
 def keep_secret(backend: Backend, caller: Caller, body: SecretBody) -> SecretKept:
-    """Keep a secret for jobs that are submitted within an hour, for as long as they are there; nothing shows it."""
+    """Store a secret for jobs submitted within an hour; it is kept as long as those jobs, and never shown."""
     return SecretKept(name=Submissions(backend).keep_secret(caller, body.value))
 
 
@@ -158,9 +158,9 @@ def keep_secret(backend: Backend, caller: Caller, body: SecretBody) -> SecretKep
 def check(
     backend: Backend, caller: Caller, body: Text, verb: Verb = Verb.APPLY, *, lenient: Lenient = False
 ) -> BulkResult:
-    """Check manifests in the order they would be written: policies, queues, categories, job sets, jobs.
+    """Check manifests in the order in which they would be stored: policies, queues, categories, job sets, jobs.
 
-    Each may name what comes before it. What is refused is answered as writing it would be.
+    Each may refer to earlier ones. A refusal is the one that storing the manifest would get.
     """
     checked = Submissions(backend).rehearse(caller, body, verb=verb, lenient=lenient)
     return BulkResult(

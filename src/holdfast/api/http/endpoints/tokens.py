@@ -1,4 +1,4 @@
-"""/tokens: API tokens, made, listed and revoked."""
+"""/tokens: create, list and revoke API tokens."""
 
 from typing import Any
 
@@ -30,13 +30,13 @@ def _fields(token: ApiToken, now: float) -> dict[str, Any]:
 
 @_TOKENS.add("GET", "/tokens", TokenPage, summary="List API tokens")
 def list_tokens(backend: Backend, caller: Caller) -> TokenPage:
-    """List one's own, or for admins all, by name."""
+    """List your own tokens, or all of them if you are an admin, by name."""
     return TokenPage(items=[TokenView(**_fields(api_token, caller.at)) for api_token in Tokens(backend).list(caller)])
 
 
-@_TOKENS.add("POST", "/tokens", TokenMade, 409, 413, summary="Make an API token", status=201)
+@_TOKENS.add("POST", "/tokens", TokenMade, 409, 413, summary="Create an API token", status=201)
 def create_token(backend: Backend, caller: Caller, body: TokenBody) -> Reply:
-    """Make a token; its text is in this answer only."""
+    """Create a token; only this answer shows its text."""
     request = NewToken(body.name, body.user, body.role, body.scopes, body.expires_s)
     token, text = Tokens(backend).create(caller, request)
     return Reply(TokenMade(**_fields(token, caller.at), token=text), 201)
@@ -44,5 +44,5 @@ def create_token(backend: Backend, caller: Caller, body: TokenBody) -> Reply:
 
 @_TOKENS.add("POST", "/tokens/{name}/revoke", TokenView, 404, summary="Revoke an API token")
 def revoke_token(backend: Backend, caller: Caller, name: Name) -> TokenView:
-    """Have a token open nothing any more."""
+    """Revoke a token: from now on it gives no access."""
     return TokenView(**_fields(Tokens(backend).revoke(caller, name), caller.at))

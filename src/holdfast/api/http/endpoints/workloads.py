@@ -1,4 +1,4 @@
-"""The addresses that every kind of work has: its list, and what can be asked of one."""
+"""The addresses that every kind of work has: its list, and its verbs, such as cancel, hold and delete."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -35,34 +35,34 @@ Label = Annotated[list[str] | None, Param("Each as `key=value`; all must hold.",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presentation:
-    """How work of one kind is shown."""
+    """How one kind of work appears in the API."""
 
     info: KindInfo
     group: Endpoints
-    """Where its addresses are."""
+    """The endpoints that its addresses are added to."""
     operations: Callable[[Backend], Any]
-    """What can be asked of it, with ``page`` and ``ask``."""
+    """Its operations, which have ``page`` and ``ask``."""
     page: type[Any]
-    """The model of a part of its list."""
+    """The model of a page of its list."""
     listed: Callable[[Any], Iterable[tuple[Any, str, Mapping[str, str]]]]
-    """What is in such a part, each with its state and its labels."""
+    """The rows of a page, each with its state and labels."""
     view: Callable[[Any], Response]
-    """Shows one of a list."""
+    """Shows a row of the list."""
     accepted: Callable[[Backend, Caller, Any], Reply]
-    """Shows one of which something was asked."""
+    """Answers a verb."""
     answer: type[Response]
-    """The model of that."""
+    """The model of that answer."""
     versioned: bool = False
-    """Whether something can be asked of one only as long as it has a version, by ``If-Match``."""
+    """Whether verbs accept ``If-Match``."""
 
     @property
     def ref(self) -> Any:  # noqa: ANN401 - a type
-        """What names one in an address."""
+        """The type of the parameter that names one in an address."""
         article = "An" if self.info.noun[0] in "aeiou" else "A"
-        return Annotated[str, Param(f"{article} {self.info.noun}'s name or its id.", max_length=LONGEST_NAME)]
+        return Annotated[str, Param(f"{article} {self.info.noun}'s name or id.", max_length=LONGEST_NAME)]
 
     def add_list(self, name: str) -> None:
-        """Add the address of the list; ``name`` is that of the operation."""
+        """Add the address of the list, as operation ``name``."""
 
         def call(  # noqa: PLR0913 - the parameters of an address
             backend: Backend,
@@ -96,7 +96,7 @@ class Presentation:
         self.group.add("GET", f"/{self.info.plural}", self.page, summary=what)(call)
 
     def add_verb(self, act: Act, name: str, summary: str, text: str, *refusals: int) -> None:
-        """Add an address by which something is asked of one; ``name`` is that of the operation."""
+        """Add the address of a verb, as operation ``name``."""
 
         def ask(backend: Backend, caller: Caller, ref: str, reason: str, if_match: str | None = None) -> Reply:
             versions = read_match(if_match).versions

@@ -53,34 +53,34 @@ Every error is `application/problem+json` with a stable `code` and, for bad inpu
 
 
 class Probes(Struct, frozen=True):
-    """How the rest of the process shows itself through the API."""
+    """What the API gets from the rest of the process."""
 
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
-    """Where other parts register their metrics."""
+    """Holds the metrics of other parts, too."""
     ready: Callable[[], str | None] = lambda: None
-    """Says what keeps the server from working, if anything."""
+    """Returns what keeps the server from working, if anything."""
     refusal: Callable[[], HoldfastError | None] = lambda: None
-    """Says why nothing may be taken in, if so."""
+    """Returns why the server accepts nothing, or ``None``."""
     stopping: Callable[[], bool] = lambda: False
-    """Says that the server is about to stop, so that streams end."""
+    """Whether the server is about to stop, so that streams end."""
     streams: int = 100
     """How many clients may follow events at a time."""
     make_room: Callable[[], bool] = lambda: False
-    """Gives up what is kept of a full disk."""
+    """Releases the space reserved for a full disk; returns whether it had any."""
     written: Callable[[], None] = lambda: None
-    """Told after each request that may have written something."""
+    """Called after each request that may have written something."""
     sender: Callable[[], Sender] | None = None
-    """Tells people, to try it."""
+    """Makes the sender that tests of notifiers use."""
     secrets: Secrets | None = None
-    """Where the values of secret variables are, if they can be kept."""
+    """Keeps the values of secret variables, if they can be kept."""
     blobs: Blobs | None = None
-    """Where what is sent along with jobs is, if it can be kept."""
+    """Keeps files that are sent along with jobs, if they can be kept."""
     calls: CallRunner | None = None
-    """What runs calls that doors are sent, if anything."""
+    """Runs the callables that doors receive, if anything does."""
     doors: dict[str, ASGIApp] = field(default_factory=dict)
-    """Those doors that answer on this port, by how their paths begin."""
+    """The doors that answer on this port, by path prefix."""
     budget: MemoryBudget = field(default_factory=MemoryBudget)
-    """Of what is accepted at any door, and not answered yet."""
+    """Counts the memory of requests that any door has accepted and not yet answered."""
     reload: Callable[[Caller], tuple[FileSettings, bool] | None] = lambda _: None
     """Reads the configuration file again, if there is one."""
 
@@ -97,12 +97,12 @@ def create_app(
     """Build the application.
 
     Args:
-        store: Where everything is kept; closed by whoever opened it.
+        store: Where everything is kept; the caller closes it.
         clock: The time of submissions and requests.
         ids: Names new jobs.
         logs: Reads what runs wrote.
-        entrance: Who is let in, and who that is.
-        probes: Metrics and readiness of the rest of the process.
+        entrance: Who is let in.
+        probes: What the API gets from the rest of the process.
     """
     probes = probes or Probes()
     metrics = Metrics(probes.registry, store, probes.budget)
@@ -142,13 +142,13 @@ def create_app(
     _complete_description(app)
     app.add_middleware(SizeGate, budget=probes.budget)
     app.add_middleware(WriteGate, refusal=probes.refusal, written=probes.written)
-    _let_in(app, entrance, clock, probes.doors)
-    _begin(app, metrics)
+    _add_access_gates(app, entrance, clock, probes.doors)
+    _add_outer_gates(app, metrics)
     return app
 
 
-def _let_in(app: FastAPI, entrance: Entrance, clock: Clock, doors: Mapping[str, ASGIApp]) -> None:
-    """Stand the gates there that say who comes in; the last is the first that a request comes to."""
+def _add_access_gates(app: FastAPI, entrance: Entrance, clock: Clock, doors: Mapping[str, ASGIApp]) -> None:
+    """Add the gates that decide who comes in; a request meets the last one first."""
     owner_of = partial(entrance.whose, shown=app.state.backend.access.shown)
     if entrance.token is not None:
         app.add_middleware(TokenGate, token=entrance.token, now=clock.now, owner_of=owner_of)
@@ -160,15 +160,15 @@ def _let_in(app: FastAPI, entrance: Entrance, clock: Clock, doors: Mapping[str, 
     app.add_middleware(JobsGate)
 
 
-def _begin(app: FastAPI, metrics: Metrics) -> None:
-    """Stand what every request passes there, also one of nobody; the last is the first that a request comes to."""
+def _add_outer_gates(app: FastAPI, metrics: Metrics) -> None:
+    """Add the gates that every request passes, even one that is let in nowhere; a request meets the last one first."""
     app.add_middleware(MetricsGate, metrics=metrics)
     app.add_middleware(MemoryGate)
     app.add_middleware(RequestIdGate)
 
 
 def _complete_description(app: FastAPI) -> None:
-    """Make the OpenAPI document tell the form of problems and the token, too."""
+    """Add the model of problems and the token to the OpenAPI document."""
     plain = app.openapi
 
     def described() -> dict[str, Any]:

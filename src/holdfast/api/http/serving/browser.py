@@ -34,7 +34,7 @@ _ONLY_OURS = """default-src 'none'; script-src 'self' 'unsafe-inline'; style-src
     "\n", ""
 )
 _HEADERS = {"Cache-Control": "no-store", "Content-Security-Policy": _ONLY_OURS, "Referrer-Policy": "no-referrer"}
-"""Browsers that read these ask no other host for anything."""
+"""These keep a browser from loading anything from another host."""
 _FORM = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Holdfast</title>
 <style>body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 32rem; margin: 10vh auto; padding: 0 1rem }}
@@ -44,7 +44,9 @@ input, button {{ font: inherit }} input {{ width: 100%; box-sizing: border-box; 
 <button>Read the API documentation</button></form>
 <p>{note}</p></body></html>
 """
-_WHERE = "It is in <code>token</code> in the server's data directory, unless a setting gives another one."
+_WHERE = (
+    "The token is in the file <code>token</code> of the server's data directory, unless a setting gives another one."
+)
 
 
 def install(app: FastAPI) -> None:
@@ -72,15 +74,15 @@ def install(app: FastAPI) -> None:
 
 
 class SignIn:
-    """Turns a token that was typed into a form into a cookie, and tells such cookies."""
+    """Exchanges a token typed into a form for a cookie, and checks such cookies."""
 
     def __init__(self, digest: bytes, now: Callable[[], float]) -> None:
-        """Sign with the hash of the token: cookies end with it, and nothing need be kept of them."""
+        """Sign with the hash of the token: cookies become invalid with it, and none has to be stored."""
         self._digest = digest
         self._now = now
 
     def lets_read(self, scope: Scope) -> bool:
-        """Whether a request reads the API's description with a cookie of ours."""
+        """Whether a request reads the API's description with a valid cookie."""
         path = scope["path"]
         if scope["method"] != "GET" or not (path in _READABLE or path.startswith(f"{DOCS}/")):
             return False
@@ -91,12 +93,12 @@ class SignIn:
             and hmac.compare_digest(signature.encode(), self._signature(until).encode())
         )
 
-    def is_asked(self, scope: Scope) -> bool:
-        """Whether a browser asks, so that a form is the answer."""
+    def wants_form(self, scope: Scope) -> bool:
+        """Whether a browser requests the page, so that the form is the answer."""
         return scope["path"] == DOCS and "text/html" in Headers(scope=scope).get("accept", "")
 
     async def answer(self, scope: Scope, receive: Receive, send: Send, *, is_token: Callable[[str], bool]) -> None:
-        """Show the form, or take what was typed into it."""
+        """Show the form, or check the token typed into it."""
         if scope["method"] != "POST":
             response: Response = HTMLResponse(_FORM.format(note=_WHERE), 401, _HEADERS)
         elif is_token(await _typed(Request(scope, receive))):
@@ -119,7 +121,7 @@ class SignIn:
 
 
 async def _typed(request: Request) -> str:
-    """Return the token of a form; empty when there is none, or more than a form can hold."""
+    """Return the token typed into a form, or an empty string if it is missing or the form is too large."""
     body = b""
     async for part in request.stream():
         body += part

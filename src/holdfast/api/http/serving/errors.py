@@ -24,7 +24,7 @@ _NO_THREAD = "can't start new thread"
 _log = logging.getLogger(__name__)
 
 _PROTOCOL_CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "unsupported_media_type"}
-"""Codes of what goes wrong before a request reaches an endpoint."""
+"""Codes of errors found before a request reaches an endpoint."""
 _HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
 
 
@@ -39,7 +39,7 @@ def respond(error: HoldfastError) -> Response:
 def respond_status(
     status: int, detail: str, *, hint: str | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Answer with something HTTP itself knows to be wrong."""
+    """Answer with an error that HTTP itself defines."""
     code = _PROTOCOL_CODES.get(status, "invalid_request")
     details = ProblemDetails(
         type=problem_type(code),
@@ -92,28 +92,28 @@ def _on_http(request: Request, error: Exception) -> Response:
 
 
 def _on_leaving(_: Request, __: Exception) -> Response:
-    """Answer nobody: who left, or was let go, before its request had arrived is no defect."""
+    """Answer a client that left or was cut off before its request had arrived, which is not a defect."""
     return respond_status(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive")
 
 
 _SHORT = details_of(Unavailable("the server is short of memory", hint="try again, and ask for less at once"))
-_IN_WORDS = _SHORT.model_dump_json().encode()
-"""Written before there is no memory to write it."""
+_SHORT_BODY = _SHORT.model_dump_json().encode()
+"""Encoded in advance, as later there may be no memory for it."""
 
 
 def short_of_memory(method: str, path: str) -> Response:
-    """Refuse what the server has no memory for."""
+    """Refuse a request for lack of memory."""
     _log.warning("%s %s refused: the server is short of memory", method, path)
-    return Response(_IN_WORDS, _SHORT.status, _HEADERS[_SHORT.status], PROBLEM_MEDIA_TYPE)
+    return Response(_SHORT_BODY, _SHORT.status, _HEADERS[_SHORT.status], PROBLEM_MEDIA_TYPE)
 
 
 async def _on_shortage(request: Request, _: Exception) -> Response:
-    """Refuse what the server has no memory for; for this answer no thread is needed, which might not be had either."""
+    """Refuse a request for lack of memory; as a coroutine, because a thread might not be available either."""
     return short_of_memory(request.method, request.url.path)
 
 
 async def _on_no_thread(request: Request, error: Exception) -> Response:
-    """Refuse what no thread can be started for, which is told as any other error of running."""
+    """Refuse a request if no thread can be started, which Python reports as any other ``RuntimeError``."""
     if str(error) != _NO_THREAD:
         raise error
     return await _on_shortage(request, error)

@@ -1,4 +1,4 @@
-"""What every request passes before its endpoint: its id, the token, whether anything is taken in, the body's size.
+"""The gates that every request passes before its endpoint: its id, access, whether the server accepts writes, its size.
 
 All are plain ASGI, so that no request gets past them, not even one for an unknown path.
 """
@@ -36,32 +36,32 @@ if TYPE_CHECKING:
     from holdfast.domain.access import Principal
 
     class TokenOwner(Protocol):
-        """Says whose a token is; the hint how one is shown."""
+        """Finds the owner of a token, or refuses it with the hint, which says how to send one."""
 
         def __call__(self, text: str, *, hint: str) -> Awaitable[Principal]:
-            """Return it, or refuse."""
+            """Return the owner."""
             ...
 
 
 PEER = "peer"
-"""In a request's state: the number of the account at the other end of a Unix socket."""
+"""In a request's state: the account number of the process at the other end of a Unix socket."""
 PRINCIPAL = "principal"
-"""In a request's state: who was let in, if that is not the owner."""
+"""In a request's state: the caller, if that is not the owner."""
 JOBS_ONLY = "jobs_only"
-"""In a request's state: it came in by the port that is for the programs of jobs alone."""
+"""In a request's state: it came by the port that is only for the programs of jobs."""
 _KNOWN_S = 30.0
-"""How long an account is known by its number before its name and groups are looked up again."""
+"""How long an account's name and groups are cached."""
 _FREE_TRIES, _FIRST_WAIT_S, _LONGEST_WAIT_S, _FORGOTTEN_S, _MOST_PEERS = 10, 0.001, 2.0, 60.0, 512
 _MOST_WAITING, _MOST_NAMES = 64, 256
 _HINT = "send the header: Authorization: Bearer TOKEN"
 _DOTS = 2
-"""In a token of OpenID Connect."""
+"""In an OpenID Connect token."""
 REQUEST_ID = "x-request-id"
 _LONGEST_REQUEST_ID = 128
 _ID_BYTES = 8
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 WARNING = "holdfast-warning"
-"""The header that says what a reader of a server that may not write should know."""
+"""The header of answers that says why this server may not write."""
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 LARGEST_BODY = 16 * 1024 * 1024
 """Bytes; 10,000 manifests of 1.6 kB each."""
@@ -71,53 +71,52 @@ class Entrance(Struct, frozen=True):
     """Who is let in."""
 
     owner: Principal
-    """Whose server it is, which all are taken for who are let in."""
+    """The owner of the server, whom everyone counts as who is let in without a name."""
     token: str | None = None
-    """What callers must show; ``None`` lets everyone in."""
+    """The token that callers must send; ``None`` lets everyone in."""
     peer: Callable[[int], Principal] | None = None
-    """Who connects by a Unix socket, by the number of the account; refuses who is not let in. It may take a while."""
+    """Finds the caller on a Unix socket by account number, or refuses them. May block."""
     account: Callable[[str], Principal | None] = lambda _: None
-    """Finds the Unix account of a token's user by its name."""
+    """Finds the Unix account of a token's user by name."""
     as_submitters: bool = False
-    """Whether programs run as who submits them, so that whoever does needs a Unix account."""
+    """Whether programs run as their submitters, who therefore need Unix accounts."""
     hosts: frozenset[str] | None = None
-    """What the server may be called, besides addresses; ``None``: anything, as only this machine reaches it."""
+    """Host names of the server, besides addresses; ``None`` allows any name, as only this machine can connect."""
     is_group: Callable[[str], bool] = lambda _: True
-    """Whether the machine has a group of a name; it may take a while."""
+    """Whether the machine has a group of this name. May block."""
     issued: Callable[[str], Awaitable[Principal]] | None = None
-    """Says whose a token of the trusted issuer is, if one is trusted."""
+    """Finds the owner of a token of the trusted issuer, if there is one."""
 
     async def whose(self, text: str, shown: Callable[[str], Principal], hint: str) -> Principal:
         """Return whose a token is, other than the server's own.
 
         Args:
             text: The token.
-            shown: Says whose an API token is, which may take a while.
-            hint: How a token is shown.
+            shown: Finds the owner of an API token or a job's token. May block.
+            hint: How to send a token.
 
         Raises:
-            Unauthenticated: It opens nothing.
-            Unavailable: Nobody can say now.
+            Unauthenticated: The token gives no access.
+            Unavailable: The owner cannot be determined now.
         """
         if text.startswith((API_TOKEN_PREFIX, JOB_TOKEN_PREFIX)):
             return await to_thread.run_sync(shown, text)
         if text.count(".") != _DOTS:
             raise Unauthenticated(hint=hint)
         if self.issued is None:
-            msg = "this server takes no tokens of OpenID Connect: it trusts no issuer"
-            raise Unauthenticated(msg, hint="HOLDFAST_OIDC_ISSUER says whose it takes; an API token will do, too")
+            msg = "this server accepts no OpenID Connect tokens: it trusts no issuer"
+            raise Unauthenticated(msg, hint="send an API token, or set HOLDFAST_OIDC_ISSUER on the server")
         return await self.issued(text)
 
 
 class RequestIdGate:
-    """Gives every request an id, the caller's own where it sent one, and returns both that and our revision."""
+    """Gives every request an id, the caller's own if it sent one, and answers with it and the API's revision."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Stand before ``app``."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
+        """Pass a request on, or refuse it."""
         if scope["type"] == "http":
             header = Headers(scope=scope).get(REQUEST_ID, "")
             fit_for_a_log = header.isascii() and header.isprintable() and len(header) <= _LONGEST_REQUEST_ID
@@ -128,41 +127,37 @@ class RequestIdGate:
 
 
 class JobsGate:
-    """Lets only those who show the token of a job in by the port that is for them: it speaks in clear."""
+    """Accepts only tokens of jobs on the port for programs of jobs, which is not encrypted."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Stand before ``app``."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
         is_theirs = scope["type"] == "http" and JOBS_ONLY in scope.get("state", {})
         if is_theirs and scope["path"] not in OPEN_PATHS and not _token_of_job(scope):
-            msg = "only programs of jobs come in here, by the token of theirs"
-            await respond(Unauthenticated(msg, hint="others find the server where it listens to them"))(
-                scope, receive, send
-            )
+            msg = "this port accepts only programs of jobs, with the token of their job"
+            await respond(Unauthenticated(msg, hint="use the server's own address"))(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
 
 def _token_of_job(scope: Scope) -> str:
-    """Return the token of a job that is shown, empty where that is none."""
+    """Return the job's token that a request sends, or an empty string."""
     scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
     shown = text.strip() if scheme.lower() == "bearer" else ""
     return shown if shown.startswith(JOB_TOKEN_PREFIX) else ""
 
 
 class PeerGate:
-    """Lets callers in by a Unix socket whom the operating system knows; they need no token.
+    """Identifies callers on a Unix socket by their account, without a token.
 
-    Who shows the token of a job is that job and no more, whatever its account may do.
+    A caller that sends a job's token is that job and no more, whatever its account may do.
     """
 
     def __init__(
         self, app: ASGIApp, *, peer: Callable[[int], Principal], now: Callable[[], float], owner_of: TokenOwner
     ) -> None:
-        """Stand before ``app``; ``owner_of`` tells whose a token is."""
         self._app = app
         self._peer = peer
         self._now = now
@@ -175,14 +170,14 @@ class PeerGate:
         if uid is not None and scope["path"] not in OPEN_PATHS:
             try:
                 shown = _token_of_job(scope)
-                column_element = self._owner_of(shown, hint=_HINT) if shown else self._who(uid)
-                scope["state"][PRINCIPAL] = await column_element
+                principal = self._owner_of(shown, hint=_HINT) if shown else self._principal_of(uid)
+                scope["state"][PRINCIPAL] = await principal
             except HoldfastError as error:
                 await respond(error)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    async def _who(self, uid: int) -> Principal:
+    async def _principal_of(self, uid: int) -> Principal:
         cached, now = self._principals.get(uid), self._now()
         if cached is None or not 0 <= now - cached[0] < _KNOWN_S:
             cached = self._principals[uid] = now, await to_thread.run_sync(self._peer, uid)
@@ -190,28 +185,28 @@ class PeerGate:
 
 
 class DoorGate:
-    """Stands before whatever asks for a token in our way: doors have their own ways to show one, and to refuse."""
+    """Hands requests to doors before the API asks for a token: doors check tokens, and refuse, in their own way."""
 
     def __init__(self, app: ASGIApp, *, doors: Mapping[str, ASGIApp]) -> None:
-        """Stand before ``app``; ``doors`` are by how their paths begin, and may be opened and closed later."""
+        """``doors`` is by path prefix; doors may be opened and closed later."""
         self._app = app
         self._doors = doors
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
+        """Pass a request on, or refuse it."""
         path = scope["path"] if scope["type"] == "http" else ""
         door = next((door for prefix, door in self._doors.items() if path.startswith(prefix)), self._app)
         await door(scope, receive, send)
 
 
 class HostGate:
-    """Takes only requests for a name of ours, and none that a page of another place makes a browser send.
+    """Accepts only requests for a name of this server, and none that a page from elsewhere makes a browser send.
 
-    A page can have a name of its own lead to us; that we are called by an address proves that no name does.
+    A page can make its own host name resolve to this server (DNS rebinding). A request to an address uses no
+    name, and is therefore accepted.
     """
 
     def __init__(self, app: ASGIApp, *, hosts: frozenset[str]) -> None:
-        """Stand before ``app``."""
         self._app = app
         self._hosts = hosts
 
@@ -226,16 +221,16 @@ class HostGate:
     def _refusal(self, scope: Scope) -> HoldfastError | None:
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin")
-        name = _name_in(host)
+        name = _host_name(host)
         if name not in self._hosts and not _is_address(name):
-            return Refused(f"this server is not called {name!r}", hint="if it is, add the name to HOLDFAST_HOSTS")
+            return Refused(f"{name!r} is not a name of this server", hint="if it is, add it to HOLDFAST_HOSTS")
         if origin is not None and origin.partition("://")[2].lower() != host.lower():
             return Refused(f"a page of {origin!r} may not use this server")
         return None
 
 
 @lru_cache(maxsize=_MOST_NAMES)
-def _name_in(host: str) -> str:
+def _host_name(host: str) -> str:
     try:
         return (urlsplit(f"//{host}").hostname or "").rstrip(".")
     except ValueError:
@@ -252,16 +247,15 @@ def _is_address(name: str) -> bool:
 
 
 class WrongTokens:
-    """Makes those wait who show one wrong token after another, each by its address; remembers a bounded number."""
+    """Delays the answers to repeated wrong tokens by client address; remembers a bounded number of addresses."""
 
     def __init__(self, now: Callable[[], float]) -> None:
-        """Begin with nobody."""
         self._now = now
         self._tries: dict[str, tuple[float, int]] = {}
         self._waiting = 0
 
     async def wait(self, peer: str) -> None:
-        """Have somebody wait who has shown one more wrong token; only so many, as each of them holds a call."""
+        """Delay a client that has sent one more wrong token; only so many at once, as each holds a call."""
         delay_s = self.delay_s(peer)
         if self._waiting < _MOST_WAITING:
             self._waiting += 1
@@ -271,7 +265,7 @@ class WrongTokens:
                 self._waiting -= 1
 
     def delay_s(self, peer: str) -> float:
-        """Note one more wrong token, and return how long its answer is to wait."""
+        """Count one more wrong token, and return how long its answer is delayed."""
         at, count = self._tries.pop(peer, (0.0, 0))
         now = self._now()
         count = count + 1 if 0 <= now - at < _FORGOTTEN_S else 1
@@ -282,10 +276,9 @@ class WrongTokens:
 
 
 class TokenGate:
-    """Lets only callers with the token in, and who is known; the token itself is not kept, only its hash."""
+    """Lets in callers with the server's token, of which only the hash is kept, and those with a token of their own."""
 
     def __init__(self, app: ASGIApp, *, token: str, now: Callable[[], float], owner_of: TokenOwner) -> None:
-        """Stand before ``app``; ``owner_of`` tells whose another token is, and its hint how one is shown."""
         self._app = app
         self._owner_of = owner_of
         self._wrong = WrongTokens(now)
@@ -294,15 +287,15 @@ class TokenGate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
-        if scope["type"] != "http" or scope["path"] in OPEN_PATHS or self._may(scope):
+        if scope["type"] != "http" or scope["path"] in OPEN_PATHS or self._is_let_in(scope):
             await self._app(scope, receive, send)
-        elif self._sign_in.is_asked(scope):
+        elif self._sign_in.wants_form(scope):
             await self._sign_in.answer(scope, receive, send, is_token=self._is_token)
         else:
             await self._another_token(scope, receive, send)
 
     async def _another_token(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the user of an API token or of the issuer in, or refuse; whoever guesses is made to wait."""
+        """Let in the owner of another token, or refuse it; answers to repeated wrong tokens are delayed."""
         scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
         shown = text.strip() if scheme.lower() == "bearer" else ""
         try:
@@ -316,12 +309,14 @@ class TokenGate:
             await self._wrong.wait((scope.get("client") or ("",))[0])
         await respond(refusal)(scope, receive, send)
 
-    def _may(self, scope: Scope) -> bool:
+    def _is_let_in(self, scope: Scope) -> bool:
         return (
-            PRINCIPAL in scope.get("state", {}) or self._knows(Headers(scope=scope)) or self._sign_in.lets_read(scope)
+            PRINCIPAL in scope.get("state", {})
+            or self._has_token(Headers(scope=scope))
+            or self._sign_in.lets_read(scope)
         )
 
-    def _knows(self, headers: Headers) -> bool:
+    def _has_token(self, headers: Headers) -> bool:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         return scheme.lower() == "bearer" and self._is_token(token.strip())
 
@@ -330,12 +325,11 @@ class TokenGate:
 
 
 class WriteGate:
-    """Takes nothing in while this server may not write, and says so beside every answer."""
+    """Refuses writes while this server may not write, and says so with every other answer."""
 
     def __init__(
         self, app: ASGIApp, *, refusal: Callable[[], HoldfastError | None], written: Callable[[], None]
     ) -> None:
-        """Stand before ``app``; ``refusal`` says why nothing may be taken in, if so; ``written`` is told what was."""
         self._app = app
         self._refusal = refusal
         self._written = written
@@ -354,20 +348,19 @@ class WriteGate:
 
 
 def _with_header(send: Send, *headers: tuple[str, str]) -> Send:
-    async def named(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             added = [(name.encode(), text.encode("ascii", "replace").replace(b"\n", b" ")) for name, text in headers]
             message = {**message, "headers": [*message.get("headers", ()), *added]}
         await send(message)
 
-    return named
+    return send_with_headers
 
 
 class SizeGate:
-    """Stops reading a body that is too large, alone or beside all others, whether or not its length was announced."""
+    """Stops reading a body that is too large, alone or with all others, whether or not its length was announced."""
 
     def __init__(self, app: ASGIApp, *, budget: MemoryBudget, largest: int = LARGEST_BODY) -> None:
-        """Stand before ``app``."""
         self._app = app
         self._budget = budget
         self._largest = largest
@@ -394,7 +387,7 @@ class SizeGate:
             message = await receive()
             part = message.get("body", b"")
             left -= len(part)
-            # The one kind of exception that the framework does not take for a body that cannot be parsed.
+            # The framework takes any other exception for a body that cannot be parsed.
             if left < 0:
                 raise HTTPException(413, self._detail())
             try:

@@ -1,7 +1,8 @@
-"""Looks whether there is memory before work that cannot be refused any more when there is none.
+"""Checks for free memory before work that cannot be refused later.
 
-Parts of the framework are written in Rust, which ends the whole process when it is refused memory, with every other
-request in it. What is large is therefore made by Python, which says so; and nothing begins where little is left.
+Parts of the framework are written in Rust, which aborts the whole process, with every other request in it, when it gets
+no memory. Large objects are therefore made in Python, which raises ``MemoryError``, and no request begins while little
+memory is free.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _ROOM = 16 * 1024 * 1024
-"""Bytes that must be left for each request that is being answered: what a page in full takes a few times."""
+"""Bytes that must be free for each unanswered request: a few times what a full page takes."""
 _PIECE = 64 * 1024
-"""Bytes of an answer that are handed to the server at a time: it copies them, and waits until they are on their way."""
+"""Bytes of an answer handed to the server at a time: it copies them, and waits until they are sent."""
 _PATIENCE_S, _PAUSE_S = 30.0, 0.05
-"""How long an answer that has begun waits for the memory that its next piece takes, and how long between two looks."""
+"""How long an answer that has begun waits for memory for its next piece, and how long between two checks."""
 
 
 def require_memory(requests: int = 1) -> None:
-    """Make sure that there is enough left for some requests, in some microseconds.
+    """Check that there is enough memory for so many requests; takes microseconds.
 
     Raises:
-        MemoryError: There is not.
+        MemoryError: There is not enough.
     """
     try:
         mmap.mmap(-1, _ROOM * requests, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
@@ -36,10 +37,9 @@ def require_memory(requests: int = 1) -> None:
 
 
 class MemoryGate:
-    """Refuses what comes while there is little memory left, in words that take next to none."""
+    """Refuses requests while little memory is free, with an answer that needs next to none."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Stand before ``app``."""
         self._app = app
         self._unanswered: set[int] = set()
 
@@ -69,14 +69,14 @@ class MemoryGate:
 async def _send_in_pieces(message: Message, send: Send) -> None:
     body, place = message.get("body", b""), 0
     while len(body) - place > _PIECE:
-        await _until_there_is_room()
+        await _wait_for_room()
         await send({**message, "body": body[place : place + _PIECE], "more_body": True})
         place += _PIECE
     await send({**message, "body": body[place:]} if place else message)
 
 
-async def _until_there_is_room() -> None:
-    """Wait until a piece can be copied as often as its way out takes: an answer that has begun cannot be refused."""
+async def _wait_for_room() -> None:
+    """Wait until there is memory for all copies of a piece: an answer that has begun cannot be refused."""
     for _ in range(int(_PATIENCE_S / _PAUSE_S)):
         try:
             bytearray(4 * _PIECE)

@@ -24,7 +24,7 @@ _METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"
 
 
 class _JobsByState(Collector):
-    """Asks the store when it is scraped."""
+    """Counts the jobs in the store at each scrape."""
 
     def __init__(self, store: QueryStore) -> None:
         self._store = store
@@ -37,28 +37,29 @@ class _JobsByState(Collector):
         yield family
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """Name what is collected without asking the store."""
+        """Describe the metric without a query."""
         return [GaugeMetricFamily("holdfast_jobs", "Jobs by state.", labels=["state"])]
 
 
 class _BudgetInUse(Collector):
-    """Looks at the memory of what was accepted when it is scraped."""
+    """Shows how much of the memory for accepted requests is in use."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self._budget = budget
 
     def collect(self) -> Iterable[Metric]:
         budget, kept = self._budget, "holdfast_api_accepted"
-        yield GaugeMetricFamily(f"{kept}_bytes", "Memory of requests that are accepted and not answered.", budget.used)
-        yield GaugeMetricFamily(f"{kept}_limit_bytes", "How much of it there may be, at all doors.", budget.size)
-        yield CounterMetricFamily(f"{kept}_refused", "Requests refused as there was no more.", budget.refused)
+        yield GaugeMetricFamily(f"{kept}_bytes", "Memory of requests accepted and not yet answered.", budget.used)
+        yield GaugeMetricFamily(
+            f"{kept}_limit_bytes", "Most memory that such requests may take, at all doors.", budget.size
+        )
+        yield CounterMetricFamily(f"{kept}_refused", "Requests refused for lack of that memory.", budget.refused)
 
 
 class Metrics:
     """The API's counters, in a registry that others may add theirs to."""
 
     def __init__(self, registry: CollectorRegistry, store: QueryStore, budget: MemoryBudget | None = None) -> None:
-        """Register the counters."""
         self.registry = registry
         self._submitted = Counter("holdfast_jobs_submitted", "Jobs accepted.", registry=registry)
         self._rejected = Counter("holdfast_jobs_rejected", "Manifests refused in submissions.", registry=registry)
@@ -91,12 +92,11 @@ class MetricsGate:
     """Counts every request, also those refused before they reach an endpoint."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
-        """Stand before ``app``."""
         self._app = app
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on and count it."""
+        """Pass a request on, and count it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -1,6 +1,8 @@
-"""Serves the endpoints of ``endpoints`` over HTTP: reads what was sent, calls one, writes its answer.
+"""Serves the endpoints of ``endpoints`` over HTTP: reads a request, calls the endpoint, writes its answer.
 
-The framework checks parameters and describes them in the OpenAPI document, as their types and limits say.
+The framework checks parameters and describes them in the OpenAPI document by their types and limits. Query parameters
+that an endpoint does not have are refused, because a mistyped filter would otherwise list everything. Values with a NUL
+are refused, too: no name has one, and not every database accepts one in a query.
 """
 
 import inspect
@@ -79,7 +81,7 @@ def _add(router: APIRouter, endpoint: Endpoint) -> None:
     settings: dict[str, Any] = {} if endpoint.answer is not None else {"response_class": Response}
     router.add_api_route(
         endpoint.path,
-        _followed if endpoint.path == events.PATH else _served(endpoint),
+        _read_or_follow_events if endpoint.path == events.PATH else _server_of(endpoint),
         methods=[endpoint.method],
         name=endpoint.name or endpoint.call.__name__,
         summary=endpoint.summary,
@@ -92,9 +94,9 @@ def _add(router: APIRouter, endpoint: Endpoint) -> None:
     )
 
 
-def _served(endpoint: Endpoint) -> Callable[..., Response]:
-    """Make the function the framework calls: with the parameters of the endpoint, as the framework knows them."""
-    # These are found in the thread that serves; as dependencies each would take a thread of its own.
+def _server_of(endpoint: Endpoint) -> Callable[..., Response]:
+    """Make the function that the framework calls, which has the endpoint's parameters in its signature."""
+    # Read in the thread that serves the request: as a dependency, each would take a thread of its own.
     from_request = [
         (parameter.name, _FROM_REQUEST[parameter.source])
         for parameter in endpoint.parameters
@@ -102,7 +104,7 @@ def _served(endpoint: Endpoint) -> Callable[..., Response]:
     ]
 
     def serve(request: Request, **values: Any) -> Response:  # noqa: ANN401 - of each parameter's own type
-        return _written(endpoint, endpoint.call(**values, **{name: read(request) for name, read in from_request}))
+        return _respond(endpoint, endpoint.call(**values, **{name: read(request) for name, read in from_request}))
 
     serve.__signature__ = _signature(endpoint)  # type: ignore[attr-defined]  # the framework reads it
     return serve
@@ -119,7 +121,7 @@ def _signature(endpoint: Endpoint) -> inspect.Signature:
 
 
 def _annotation(parameter: Parameter) -> Any:  # noqa: ANN401 - a type
-    """Say where a parameter comes from as the framework is told."""
+    """Return a parameter's type, annotated with its source for the framework."""
     if parameter.source == "text":
         return Annotated[parameter.type, Depends(_read_text)]
     alias = {"alias": parameter.key.lower()} if parameter.source == "header" else {}
@@ -150,8 +152,8 @@ _FROM_REQUEST: Mapping[str, Callable[[Request], Any]] = {"backend": _backend, "c
 _PARTS: Mapping[str, Callable[..., Any]] = {"body": Body, "path": Path, "query": Query, "header": Header}
 
 
-def _written(endpoint: Endpoint, answer: Any) -> Response:  # noqa: ANN401 - whatever it answers
-    """Write an answer once, without the framework's second validation: lists may be long."""
+def _respond(endpoint: Endpoint, answer: Any) -> Response:  # noqa: ANN401 - whatever it answers
+    """Encode an answer without the framework's second validation: lists may be long."""
     if isinstance(answer, EncodedJson):
         return Response(answer, media_type="application/json")
     if isinstance(answer, bytes):
@@ -170,7 +172,7 @@ def _written(endpoint: Endpoint, answer: Any) -> Response:  # noqa: ANN401 - wha
 
 
 def _responses(endpoint: Endpoint) -> dict[int | str, dict[str, Any]]:
-    """Document what an endpoint answers besides the usual: refusals, those of every endpoint too."""
+    """Document an endpoint's answers beside its usual one; every endpoint has some refusals."""
     responses: dict[int | str, dict[str, Any]] = {
         status: {"description": _MEANING[status], "content": _PROBLEM}
         for status in sorted({*_ALWAYS, *endpoint.refusals})
@@ -195,7 +197,7 @@ def _body(endpoint: Endpoint) -> dict[str, Any] | None:
     return {"requestBody": {"required": True, "description": takes.description, "content": content}}
 
 
-def _followed(
+def _read_or_follow_events(
     request: Request,
     accept: Annotated[str, Header(include_in_schema=False)] = "",
     **values: Any,  # noqa: ANN401 - each its own type
@@ -213,7 +215,7 @@ def _followed(
         job_set=values["job_set"],
         group=values["group"],
     )
-    begin = events.begin_of(values["after"], values["last_event_id"])
+    begin = events.stream_start(values["after"], values["last_event_id"])
     principal = caller.principal
     return EventStream(
         listeners, principal, lambda after: log.part(caller, where, after=after, limit=_PART_OF_STREAM), begin
@@ -221,21 +223,25 @@ def _followed(
 
 
 _EVENTS = next(endpoint for endpoint in events.ENDPOINTS[0] if endpoint.path == events.PATH)
-_page_of_events = _served(_EVENTS)
-_followed.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # as of the others
+_page_of_events = _server_of(_EVENTS)
+_read_or_follow_events.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # the framework reads it
     [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for parameter in (*_signature(_EVENTS).parameters.values(), inspect.signature(_followed).parameters["accept"])
+        for parameter in (
+            *_signature(_EVENTS).parameters.values(),
+            inspect.signature(_read_or_follow_events).parameters["accept"],
+        )
     ]
 )
 
 
-async def known_query_only(request: Request) -> None:  # no thread of its own: it only looks
-    """Check the names of all query parameters, that only lists repeat, and that all values are text.
+async def known_query_only(request: Request) -> None:
+    """Check the names of all query parameters, that only lists repeat, and that no value has a NUL.
 
     Raises:
-        InvalidRequest: With all problems, and the names that are known.
+        InvalidRequest: With every problem, and the parameters that exist.
     """
+    # A coroutine, so that it needs no thread.
     route = request.scope.get("route")
     if not request.query_params or not isinstance(route, APIRoute):
         return
@@ -243,7 +249,7 @@ async def known_query_only(request: Request) -> None:  # no thread of its own: i
     names = [name for name, _ in request.query_params.multi_items()]
     problems = [_unknown(name, fields) for name in dict.fromkeys(names) if name not in fields]
     problems += [
-        Problem(f"query.{name}", f"is there {names.count(name)} times", hint="send it once")
+        Problem(f"query.{name}", f"is given {names.count(name)} times", hint="send it once")
         for name in dict.fromkeys(names)
         if name in fields and names.count(name) > 1 and not _is_list(fields[name])
     ]

@@ -1,7 +1,7 @@
 """Sends events as they happen, as server-sent events.
 
-A client that reads too slowly is cut off, and an idle stream says so now and then. Each client costs one part of the
-log in memory at most, and no thread and no query while it waits.
+A client that reads too slowly is disconnected, and an idle stream sends heartbeats. Each client costs at most one part
+of the log in memory, and no thread and no query while it waits.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 HEARTBEAT_S = 15.0
 STALL_S = 30.0
-"""How long a client may take to read what it was sent before it is let go."""
+"""How long a client may take to read what it was sent before it is disconnected."""
 _RETRY_MS = 1000
 
 
@@ -47,7 +47,7 @@ class EventStream(Response):
     def __init__(
         self, listeners: Listeners, principal: Principal, read: Callable[[int], EventPart], after: int
     ) -> None:
-        """Remember who follows, how to read the events after a place, and where to begin."""
+        """Follow events from ``after`` on; ``read`` returns those after an id."""
         self._principal = principal
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
@@ -57,7 +57,7 @@ class EventStream(Response):
         self._sent_at = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send events until somebody ends it."""
+        """Send events until the client leaves or the server stops."""
         with ExitStack() as stack:
             try:
                 stack.enter_context(self._listeners.admitted(self._principal))
@@ -82,7 +82,7 @@ class EventStream(Response):
             _log.warning("events cannot be read; disconnecting a client that follows them: %s", error)
 
     async def _send_next(self, send: Send) -> None:
-        """Send what there is, or a sign of life when there was nothing for long; then rest until there is news."""
+        """Send the next events, or a heartbeat after a long silence; then wait for news."""
         part = await self._next()
         if part is None:
             await anyio.sleep(AFTER_ERROR_S)
@@ -104,7 +104,7 @@ class EventStream(Response):
         self._sent_at = anyio.current_time()
 
     async def _next(self) -> EventPart | None:
-        """Read the next part in a thread; ``None`` when the store has no time."""
+        """Read the next part in a thread; ``None`` if the store cannot answer now."""
         try:
             part = await to_thread.run_sync(self._read, self._after, limiter=READERS)
         except Unavailable:
