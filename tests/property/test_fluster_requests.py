@@ -17,7 +17,7 @@ from holdfast.api.connect.calls import Rpc
 from holdfast.api.connect.refusals import Code, Rejected
 from holdfast.api.connect.serving import JSON, PROTO, read, written
 from holdfast.api.fluster.calls import CALLS
-from holdfast.api.fluster.serving import FlusterDoor, Own
+from holdfast.api.fluster.serving import FlusterDoor, FlusterSettings
 from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.errors import HoldfastError
@@ -92,7 +92,7 @@ def opened(backend: Backend) -> FlusterDoor:
     async def caller(_: object) -> Caller:
         raise AssertionError
 
-    return FlusterDoor(backend, caller, lambda: None, lambda: None, MemoryBudget(), Own("here:1", 60.0))
+    return FlusterDoor(backend, caller, lambda: None, lambda: None, MemoryBudget(), FlusterSettings("here:1", 60.0))
 
 
 @given(st.sampled_from(sorted(CALLS.methods)), st.integers(0, 2**32), st.sampled_from([PROTO, JSON]))

@@ -1,7 +1,7 @@
-"""Waits for the messages of calls by gRPC, each with room kept for the largest that may come.
+"""Receives the messages of gRPC calls, for each of which it first reserves room for the largest message.
 
-gRPC hands a message over when all of it is there, and until then says nothing of its size. Most come at once. Whoever
-calls without sending holds room, and gives it up to others after a while; at once, where many wait.
+gRPC hands over a message only when it is complete, and says nothing of its size before. Most arrive at once. A call
+that sends nothing holds its room, and loses it to other calls after a while, or at once if many wait.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ if TYPE_CHECKING:
 _GRACE_S = 3.0
 """How long a message may take to arrive while another call waits for room."""
 _MOST_QUEUED = 64
-"""Calls that wait for room; for one more, the message that has been waited for longest is given up at once."""
+"""Calls that may wait for room; with one more, the oldest unfinished message is given up at once."""
 _PATIENCE_S = 10.0
 """How long a call waits for room."""
 _LOOK_S = 0.05
-"""How long between two looks at what other doors have given back."""
+"""How often a waiting call checks what other doors have given back."""
 
 
 class Arrivals(Struct, gc=True):
-    """The calls of a door whose messages are waited for; used on its event loop."""
+    """The calls of a door that wait for their messages; used on its event loop."""
 
     largest: int
-    """Bytes of a message that gRPC lets through."""
+    """Bytes of the largest message that gRPC lets through."""
     request_s: float
-    """How long one may take to arrive."""
+    """How long a message may take to arrive."""
     most: int | None = None
-    """Of how many one is read at a time, if that is not only a matter of room."""
+    """How many messages may be read at a time; ``None``: as many as there is room for."""
     _reading: dict[asyncio.Timeout, float] = field(default_factory=dict)
-    """Since when, the oldest first."""
+    """When the reading of each began, the oldest first."""
     _queue: list[object] = field(default_factory=list)
-    """Who waits for room. The newest has it first: those who only hold room cannot keep it from arriving."""
+    """Calls that wait for room. The newest gets it first, so that calls that send nothing cannot hold up new ones."""
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def message(self, share: MemoryShare, read: Callable[[], Awaitable[bytes | None]]) -> bytes | None:
-        """Wait for a message, and have a share hold it; returns ``None`` where a call ends without one.
+        """Receive a message into a share, and return it; ``None`` if the call ends without one.
 
         Raises:
-            TimeoutError: It does not come in time.
+            TimeoutError: It does not arrive in time.
             Unavailable: There is no room for it.
         """
         await self._make_room(share)
@@ -71,11 +71,11 @@ class Arrivals(Struct, gc=True):
         self._queue.append(place)
         deadline = asyncio.get_running_loop().time() + _PATIENCE_S
         try:
-            while not (self._queue[-1] is place and self._may_begin() and share.fits(self.largest)):
+            while not (self._queue[-1] is place and self._may_begin() and share.try_take(self.largest)):
                 if asyncio.get_running_loop().time() >= deadline:
                     share.take(self.largest)
                     return
-                self._give_up_the_oldest()
+                self._give_up_oldest()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._changed.wait(), _LOOK_S)
         finally:
@@ -85,7 +85,7 @@ class Arrivals(Struct, gc=True):
     def _may_begin(self) -> bool:
         return self.most is None or len(self._reading) < self.most
 
-    def _give_up_the_oldest(self) -> None:
+    def _give_up_oldest(self) -> None:
         now = asyncio.get_running_loop().time()
         oldest, since = next(iter(self._reading.items()), (None, now))
         if oldest is not None and (now - since >= _GRACE_S or len(self._queue) > _MOST_QUEUED):

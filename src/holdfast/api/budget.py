@@ -1,7 +1,7 @@
-"""Bounds the memory of everything that doors have accepted and not yet answered: as sent, decompressed and decoded.
+"""Bounds the memory of requests that doors have accepted and not yet answered: as sent, decompressed and decoded.
 
-All doors share one budget. What does not fit is refused, or waits where its sender notices: a door that reads past it
-would let whoever sends much take the memory of the whole server (``tests/structure/test_bodies.py``).
+All doors share one budget. A request that does not fit is refused, or waits where its sender notices. A door that read
+past the budget would let one client take the memory of the whole server (``tests/structure/test_bodies.py``).
 """
 
 from __future__ import annotations
@@ -20,60 +20,57 @@ if TYPE_CHECKING:
 SIZE = 256 * 1024 * 1024
 """Bytes."""
 _LARGE = 64 * 1024
-"""Bytes of a body that is opened only while no other such body is."""
+"""Bytes of a body from which on only one body is decompressed and decoded at a time."""
 
 
 class TooLargeError(Exception):
-    """A body is larger than its door takes."""
+    """A body is larger than its door accepts."""
 
     def __init__(self, size: int, largest: int) -> None:
-        """Remember how large it is, as far as is known, and how large it may be."""
-        super().__init__(f"{size} bytes, and at most {largest} are taken")
+        super().__init__(f"{size} bytes; at most {largest} are accepted")
         self.size, self.largest = size, largest
 
 
 class AbandonedError(Exception):
-    """Nobody waits for the answer any more."""
+    """The client no longer waits for the answer."""
 
 
 class MemoryBudget:
     """The bytes that all doors together may hold for requests; used in any thread."""
 
     def __init__(self, size: int = SIZE) -> None:
-        """Begin with nothing taken."""
         self.size = size
         self.used = 0
         self.refused = 0
         """How many times there was no room."""
         self.lock = threading.Lock()
         self.turn = threading.Lock()
-        """Of those who decompress and decode: what they need meanwhile is large, and counted only once it is there."""
+        """Held while a large body is decompressed and decoded: that memory is counted only once it is in use."""
 
     def share(self) -> MemoryShare:
-        """Begin the share of one request."""
+        """Begin a share for one request."""
         return MemoryShare(self)
 
 
 class MemoryShare:
-    """What one request holds of the budget, given back when the last context that works with it ends.
+    """One request's part of the budget, given back when the last context that uses it ends.
 
-    A client may leave while a thread decodes what it sent: the memory is free only after both are through.
+    A client may leave while a thread decodes its request: the memory is free only when both are done.
     """
 
     def __init__(self, budget: MemoryBudget) -> None:
-        """Begin with nothing."""
         self.body: bytes | bytearray = b""
-        """What was sent, which counts in the share; nothing more once it is given back."""
+        """What was sent, which the share counts; empty once it is released."""
         self._budget = budget
         self._held = 0
         self._holders = 0
         self._is_over = False
 
     def __enter__(self) -> Self:
-        """Hold it.
+        """Keep the share until the context ends.
 
         Raises:
-            AbandonedError: It was given back.
+            AbandonedError: It was released already.
         """
         with self._budget.lock:
             if self._is_over:
@@ -82,7 +79,6 @@ class MemoryShare:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let it go."""
         with self._budget.lock:
             self._holders -= 1
             if self._holders:
@@ -92,18 +88,18 @@ class MemoryShare:
 
     @property
     def most(self) -> int:
-        """How many bytes one request may ever take at once, so that there is room for another."""
+        """The most bytes that one request may take at once, which leaves room for another."""
         return self._budget.size // 2
 
     def turn(self, *, is_packed: bool) -> AbstractContextManager[object]:
-        """Wait until nobody else opens a body that is large, or may become so."""
+        """Return a context for decompressing and decoding, in which only one large or packed body is at a time."""
         return self._budget.turn if is_packed or len(self.body) > _LARGE else nullcontext()
 
-    def fits(self, count: int) -> bool:
-        """Take more bytes if there is room; says whether there was.
+    def try_take(self, count: int) -> bool:
+        """Take more bytes if there is room now, and return whether there was.
 
         Raises:
-            InvalidRequest: There can never be so much.
+            InvalidRequest: There can never be room for them.
         """
         with self._budget.lock:
             if count > self.most or self._held + count > self._budget.size:
@@ -120,17 +116,17 @@ class MemoryShare:
 
         Raises:
             Unavailable: There is no room for them now.
-            InvalidRequest: There can never be.
+            InvalidRequest: There can never be room for them.
         """
-        if not self.fits(count):
+        if not self.try_take(count):
             self._budget.refused += 1
-            msg = "the server has accepted as much as it has memory for"
+            msg = "the server has accepted as many requests as it has memory for"
             raise Unavailable(msg, hint="try again in a moment")
 
     def release(self) -> None:
         """Give back everything.
 
-        What was sent is emptied, not only let go: an error may still refer to it while its answer is on the way.
+        The body is emptied, not only dropped: an error may still refer to it while its answer is sent.
         """
         if isinstance(self.body, bytearray):
             self.body.clear()
@@ -138,7 +134,7 @@ class MemoryShare:
         self.give_back(self._held)
 
     def give_back(self, count: int) -> None:
-        """Give back bytes that are not needed any more."""
+        """Give back some bytes."""
         with self._budget.lock:
             self._budget.used -= count
             self._held -= count
@@ -148,14 +144,14 @@ async def read_body(receive: Receive, share: MemoryShare, largest: int, announce
     """Read the body of a request into its share.
 
     Args:
-        receive: Where it comes from.
-        share: What counts it.
+        receive: Receives its parts.
+        share: Counts and holds it.
         largest: Bytes that it may have.
-        announced: The length that its header has, if any.
+        announced: Its length by the request's header, if that says one.
 
     Raises:
-        TooLargeError: It is larger.
-        AbandonedError: The client left before all of it was there.
+        TooLargeError: It is larger than that.
+        AbandonedError: The client left before all of it had arrived.
         Unavailable: There is no room for it now.
     """
     if announced.isdecimal() and int(announced) > largest:

@@ -1,7 +1,7 @@
-"""Counts what a body holds before it is made into objects, which take many times its bytes.
+"""Estimates the memory of a body as objects before they are made, because they take many times its bytes.
 
-Two bytes of Protocol Buffers or JSON may become an object of a hundred. What is counted here is what the objects take
-at most, in round figures that were measured.
+Two bytes of Protocol Buffers or JSON may become an object of a hundred. The estimates are upper bounds, in round
+figures that were measured.
 """
 
 from __future__ import annotations
@@ -19,53 +19,53 @@ if TYPE_CHECKING:
     from holdfast.api.budget import MemoryShare
 
 FIELD, VALUE, NODE = 150, 100, 200
-"""Bytes of a field of a message, a value of JSON, and one of YAML with its place."""
+"""Bytes of a field of a message, of a JSON value, and of a YAML value with its position."""
 _NUMBER = 40
-"""Bytes of one in a packed list, whatever its size."""
+"""Bytes of a number in a packed list, whatever its size."""
 _UNCOUNTED = 4096
-"""Bytes of a message that is not looked at: as if all of it were the smallest fields."""
+"""Bytes up to which a message counts as if it had nothing but the smallest fields."""
 _SMALLEST = 2
 _VARINT, _FIXED64, _BYTES, _BEGIN, _END, _FIXED32 = range(6)
-"""How a field is written: the last three bits of its tag."""
+"""How a field is encoded: the last three bits of its tag."""
 _MORE = 0x80
-"""The bit of a byte that says that its number goes on."""
+"""The bit of a byte that says that the number continues."""
 _LONGEST_NUMBER = 70
 """Bits, of ten bytes."""
 _DEEPEST = 100
-"""Messages in each other that the decoder takes."""
+"""Levels of nested messages that the decoder accepts."""
 _FLAT = "flat"
 """A field without messages inside."""
 _Inside: TypeAlias = "dict[int, Descriptor | None]"
 
 
 def weight_of_json(text: bytes | bytearray) -> int:
-    """Return how many bytes the values of JSON text take at most."""
+    """Return the most bytes that the values of a JSON text can take."""
     return VALUE * sum(map(text.count, (b",", b"[", b"{")))
 
 
 def weight_of_yaml(text: bytes | bytearray) -> int:
-    """Return how many bytes the values of YAML text take at most."""
+    """Return the most bytes that the values of a YAML text can take."""
     return NODE * sum(map(text.count, (b"\n", b",", b"[", b"{", b"- ")))
 
 
 def weight_of_message(kind: Descriptor, body: bytes | bytearray, most: int) -> int:
-    """Return how many bytes a message takes at most when it is decoded, or something above ``most``."""
+    """Return the most bytes that a decoded message can take; if that is above ``most``, perhaps too small a figure."""
     if len(body) <= _UNCOUNTED:
         return len(body) * FIELD // _SMALLEST
-    return len(body) + _fields(kind, body, (most - len(body)) // FIELD) * FIELD
+    return len(body) + _count_fields(kind, body, (most - len(body)) // FIELD) * FIELD
 
 
 def read_message(kind: type[Message], share: MemoryShare) -> Message:
-    """Decode the body of a share, which then counts what the message takes instead.
+    """Decode the body of a share, which from then on counts the message instead.
 
     Raises:
-        DecodeError: It is broken.
-        Unavailable: There is no room for it now.
-        InvalidRequest: There never is.
+        DecodeError: The body is broken.
+        Unavailable: There is no room for the message now.
+        InvalidRequest: There can never be room for it.
     """
-    described: Any = kind.DESCRIPTOR
+    descriptor: Any = kind.DESCRIPTOR
     size = len(share.body)
-    share.take(weight_of_message(described, share.body, share.most))
+    share.take(weight_of_message(descriptor, share.body, share.most))
     message = kind.FromString(memoryview(share.body))  # type: ignore[arg-type]  # it reads whatever holds bytes
     share.body = b""
     share.give_back(size)
@@ -74,7 +74,7 @@ def read_message(kind: type[Message], share: MemoryShare) -> Message:
 
 @cache
 def _inside(kind: Descriptor) -> _Inside:
-    """Return which fields have messages inside, and which packed numbers: ``None``."""
+    """Return the fields that hold messages, and those that may hold packed numbers (``None``)."""
     inside: _Inside = {}
     for field in kind.fields:
         if field.message_type is not None:
@@ -84,10 +84,10 @@ def _inside(kind: Descriptor) -> _Inside:
     return inside
 
 
-def _fields(kind: Descriptor, body: bytes | bytearray, most: int) -> int:
-    """Count the fields of a message and of those inside, until there are more than ``most``.
+def _count_fields(kind: Descriptor, body: bytes | bytearray, most: int) -> int:
+    """Count the fields of a message and of the messages inside, until there are more than ``most``.
 
-    It ends early where the message is broken, which the decoder then finds at the same place.
+    A broken message ends the count early; the decoder then stops at the same place.
     """
     count = [0]
     with suppress(IndexError):
@@ -134,10 +134,10 @@ def _count(  # noqa: C901 - one loop that calls nothing, as it is most of what a
 
 
 def _number(body: bytes | bytearray, place: int) -> tuple[int, int]:
-    """Read a number of several bytes; returns also where it ends.
+    """Read a number of several bytes, and return also where it ends.
 
     Raises:
-        IndexError: It does not end where one must.
+        IndexError: It is cut off or too long.
     """
     number = 0
     for shift in range(0, _LONGEST_NUMBER, 7):

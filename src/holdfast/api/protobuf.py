@@ -1,7 +1,7 @@
-"""Protocol Buffers of a door: its messages and services, in a descriptor pool of their own.
+"""The Protocol Buffers of a door: its messages and services, in a descriptor pool of their own.
 
-An upstream's client registers messages of the same names in the default pool; in a pool of their own ours can be
-imported beside it.
+An upstream's client registers messages of the same names in the default pool. With a pool of our own, both can be
+imported in one process.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 DESCRIPTORS = "descriptors.binpb"
-"""The file beside the stubs that has all of them, dependencies first."""
+"""The file beside the stubs with the descriptors of all, dependencies first."""
 
 
 class Protocol:
     """The messages and services of one door."""
 
     def __init__(self, package: str) -> None:
-        """Load what the stubs in ``package`` are of."""
+        """Load the descriptors of the stubs in ``package``."""
         described = descriptor_pb2.FileDescriptorSet.FromString(files(package).joinpath(DESCRIPTORS).read_bytes())
         self.pool = DescriptorPool()
         for file in described.file:
@@ -41,7 +41,7 @@ class Protocol:
         return self.pool.FindServiceByName(name)
 
     def exported(self, path: str) -> dict[str, Any]:
-        """Return what a stub module of a file has: its messages, and the numbers of its enumerations by name."""
+        """Return the names of a file's stub module: its messages, enumerations and their numbers."""
         file: FileDescriptor = self.pool.FindFileByName(path)
         names: dict[str, Any] = {
             name: self.message(descriptor.full_name) for name, descriptor in file.message_types_by_name.items()

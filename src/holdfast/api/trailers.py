@@ -1,7 +1,6 @@
-"""What a refusal by gRPC has room for.
+"""Shortens a refusal by gRPC to what its headers have room for.
 
-Its sentence and what is beside it are headers: clients take 8 KiB of these, with all there is, and drop the answer for
-more.
+Its sentence and its details are headers. Clients accept 8 KiB of headers in all, and drop an answer with more.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ if TYPE_CHECKING:
 DETAILS = "grpc-status-details-bin"
 """The header with a ``google.rpc.Status``."""
 SENTENCE_ROOM = 1_500
-"""Bytes of a sentence as it is sent."""
+"""Bytes of an encoded sentence."""
 _DETAILS_ROOM = 3_500
-"""Bytes of what is wrong beside the sentence."""
+"""Bytes of the encoded details."""
 _CUT = 200
-"""Characters of one problem, where there is no room for more."""
+"""Characters of a problem's path and of its text, if there is no room for all problems in full."""
 
 
 def cut(sentence: str) -> str:
-    """Return a sentence as headers have room for it."""
+    """Shorten a sentence to what headers have room for."""
     room = SENTENCE_ROOM
     for place, character in enumerate(sentence):
         room -= 1 if " " <= character <= "~" and character != "%" else 3 * len(character.encode("utf-8", "replace"))
@@ -39,16 +38,16 @@ def fitting(
     described: Callable[[Problem], str],
     written: Callable[[str, Sequence[Problem]], bytes],
 ) -> bytes:
-    """Return a status with so many problems as headers have room for.
+    """Return a status with as many problems as headers have room for.
 
     Args:
-        sentence: What is said of all of them.
+        sentence: The message of the refusal.
         problems: What is wrong.
-        described: Says one of them, without its path.
-        written: Writes a status of a sentence and problems.
+        described: Words a problem without its path.
+        written: Encodes a status of a sentence and problems.
     """
-    # Thousands of long paths are not written out only to be measured.
-    if len(problems) <= _DETAILS_ROOM and sum(len(problem_given.path) for problem_given in problems) <= _DETAILS_ROOM:
+    # Do not encode thousands of long paths only to measure them.
+    if len(problems) <= _DETAILS_ROOM and sum(len(problem.path) for problem in problems) <= _DETAILS_ROOM:
         whole = written(sentence, problems)
         if len(whole) <= _DETAILS_ROOM:
             return whole

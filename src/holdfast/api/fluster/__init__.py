@@ -1,1 +1,1 @@
-"""Fluster's door: its own clients, unmodified, come in here."""
+"""Fluster's door, for its own clients, unmodified."""

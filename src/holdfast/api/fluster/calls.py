@@ -1,6 +1,6 @@
-"""The table of what Fluster's services are answered with; each module of a noun registers its calls.
+"""The table of calls that Fluster's services answer; each module registers its own.
 
-What the services declare beside them is not implemented, and says why.
+The other calls of the services are not implemented, and their refusals say why.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from holdfast.api.fluster._generated.pool import PROTOCOL
 CONTROLLER = "fluster.cluster.ControllerService"
 WORKER = "fluster.cluster.WorkerService"
 PREFIX = "/fluster.cluster."
-"""Of the paths of all calls."""
+"""The prefix of the paths of all calls."""
 CALLS = Methods(PROTOCOL, CONTROLLER, WORKER)
 _EXECUTORS = (
     "workers of Fluster do not join this server: jobs run on its own executors, which report by its own protocol"

@@ -1,4 +1,4 @@
-"""Endpoints: where programs of jobs answer."""
+"""Endpoints: the addresses at which programs of jobs answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def register_endpoint(
     call: Rpc, request: cluster.Controller.RegisterEndpointRequest
 ) -> cluster.Controller.RegisterEndpointResponse:
-    """Register an endpoint of the attempt of a job that runs."""
+    """Register an endpoint for the lifetime of a job's current attempt."""
     if not request.job_id:
         refuse("job_id must not be empty", [Problem("job_id", "is required", hint="the full name of a job")])
     job = NamedJobs(call.backend, SYSTEM).find(call.caller, request.job_id)
@@ -32,7 +32,7 @@ def register_endpoint(
 
 @CALLS.answers("UnregisterEndpoint", CONTROLLER)
 def unregister_endpoint(call: Rpc, request: cluster.Controller.UnregisterEndpointRequest) -> None:
-    """Forget an endpoint; one that is not there stays so."""
+    """Remove an endpoint, if it exists."""
     EndpointDirectory(call.backend, SYSTEM).unregister(call.caller, request.endpoint_id)
 
 
@@ -42,7 +42,7 @@ def lookup_endpoint(
 ) -> cluster.Controller.LookupEndpointResponse:
     """Find the endpoint of a name."""
     endpoint = EndpointDirectory(call.backend, SYSTEM).lookup(call.caller, request.name)
-    return cluster.Controller.LookupEndpointResponse(endpoint=_told(endpoint))
+    return cluster.Controller.LookupEndpointResponse(endpoint=_endpoint_message(endpoint))
 
 
 @CALLS.answers("ListEndpoints", CONTROLLER)
@@ -51,10 +51,10 @@ def list_endpoints(
 ) -> cluster.Controller.ListEndpointsResponse:
     """List the endpoints of a name and those below it."""
     endpoints = EndpointDirectory(call.backend, SYSTEM).below(call.caller, request.prefix)
-    return cluster.Controller.ListEndpointsResponse(endpoints=map(_told, endpoints))
+    return cluster.Controller.ListEndpointsResponse(endpoints=map(_endpoint_message, endpoints))
 
 
-def _told(endpoint: ProgramEndpoint) -> cluster.Controller.Endpoint:
+def _endpoint_message(endpoint: ProgramEndpoint) -> cluster.Controller.Endpoint:
     return cluster.Controller.Endpoint(
         endpoint_id=endpoint.id,
         name=endpoint.name,

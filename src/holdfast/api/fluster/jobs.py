@@ -1,4 +1,4 @@
-"""Jobs: launch, look at, list and terminate them."""
+"""Jobs: launch, read, list and terminate them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from holdfast.service.operations.jobs import JobDetail
 
 LARGEST_RESULT = 16 << 20
-"""Bytes of what a call returned."""
+"""Bytes of a callable's result."""
 TERMINATED = "Terminated by user"
 """The reason, as upstream records it."""
 
 
 @CALLS.answers("LaunchJob", CONTROLLER, together=True)
 def launch_job(call: Rpc, request: cluster.Controller.LaunchJobRequest) -> Future[cluster.Controller.LaunchJobResponse]:
-    """Submit a job; what comes at about the same time is stored together."""
+    """Submit a job; jobs that come at about the same time are stored together."""
     launches: Launches = call.door.launches
     if launches.is_here() and not _is_quick(request):
         later: Future[cluster.Controller.LaunchJobResponse] = call.door.threads.submit(launch_job, call, request)
@@ -42,7 +42,7 @@ def launch_job(call: Rpc, request: cluster.Controller.LaunchJobRequest) -> Futur
     name, written = written_launch(plain(request), snapshot.catalogue(), snapshot.nodes(), along)
     limit = call.caller.principal.limit
     if limit is not None and limit.below and not written.spec.group:
-        message = f"the token of job {limit.below!r} may not launch a job {name!r} that is not below that"
+        message = f"the token of job {limit.below!r} may not launch job {name!r}, which is not below that job"
         raise Forbidden(message, hint=f"name it {limit.below}/{name}")
     external = external_name(name, call.caller, request.SerializeToString(deterministic=True))
     if written.spec.group:
@@ -63,7 +63,7 @@ def launch_job(call: Rpc, request: cluster.Controller.LaunchJobRequest) -> Futur
 
 
 def _is_quick(request: cluster.Controller.LaunchJobRequest) -> bool:
-    """Whether others may wait while it is read: nothing of it is unpacked, and no Python asked whether it will do."""
+    """Whether other launches can wait while it is read: nothing has to be unpacked, and no Python has to be checked."""
     packed = request.bundle_blob or request.environment.pip_packages or request.environment.extras
     return request.serialized_entrypoint.startswith(b"#!") and not packed
 
@@ -72,9 +72,9 @@ def _is_quick(request: cluster.Controller.LaunchJobRequest) -> bool:
 def get_job_status(
     call: Rpc, request: cluster.Controller.GetJobStatusRequest
 ) -> cluster.Controller.GetJobStatusResponse:
-    """Say how a job does."""
-    job = NamedJobs(call.backend, SYSTEM).find(call.caller, _name(request.job_id))
-    [status] = _told(call, {job.id: request.job_id}, JobOperations(call.backend).details(call.caller, [job]))
+    """Read a job's status."""
+    job = NamedJobs(call.backend, SYSTEM).find(call.caller, _required_name(request.job_id))
+    [status] = _statuses(call, {job.id: request.job_id}, JobOperations(call.backend).details(call.caller, [job]))
     if request.include_result and job.state is JobState.SUCCEEDED:
         result = JobOperations(call.backend).result(call.caller, job, limit=LARGEST_RESULT)
         if result is not None:
@@ -83,25 +83,25 @@ def get_job_status(
 
 
 @CALLS.answers("ListJobs", CONTROLLER)
-def list_jobs(call: Rpc, _sent: cluster.Controller.ListJobsRequest) -> cluster.Controller.ListJobsResponse:
-    """Say how all jobs do that came in by this door, in the order in which they came."""
+def list_jobs(call: Rpc, _request: cluster.Controller.ListJobsRequest) -> cluster.Controller.ListJobsResponse:
+    """List the statuses of all jobs of this door, in order of submission."""
     named, answer = NamedJobs(call.backend, SYSTEM), cluster.Controller.ListJobsResponse()
     for page in _pages(call, named):
         names = named.names(call.caller, page)
         shown = JobOperations(call.backend).details(call.caller, [job for job in page if job.id in names])
-        answer.jobs.extend(_told(call, names, shown))
+        answer.jobs.extend(_statuses(call, names, shown))
     return answer
 
 
 @CALLS.answers("TerminateJob", CONTROLLER)
 def terminate_job(call: Rpc, request: cluster.Controller.TerminateJobRequest) -> None:
-    """End a job and all below it, the deepest first; what has ended stays as it ended."""
-    named, name = NamedJobs(call.backend, SYSTEM), _name(request.job_id)
+    """End a job and all below it, the deepest first; jobs that have ended are left alone."""
+    named, name = NamedJobs(call.backend, SYSTEM), _required_name(request.job_id)
     job = named.find(call.caller, name)
     JobBatches(call.backend).cancel_family(call.caller, job, named.subtree(call.caller, name), TERMINATED)
 
 
-def _name(job_id: str) -> str:
+def _required_name(job_id: str) -> str:
     if not job_id:
         refuse("job_id must not be empty", [Problem("job_id", "is required", hint="the full name of a job")])
     return job_id
@@ -117,12 +117,13 @@ def _pages(call: Rpc, named: NamedJobs) -> Iterator[Sequence[Job]]:
         after = page.next_after
 
 
-def _told(call: Rpc, names: Mapping[str, str], details: Sequence[JobDetail]) -> list[cluster.JobStatus]:
-    """Tell of jobs, whose names are given by their ids."""
+def _statuses(call: Rpc, names: Mapping[str, str], details: Sequence[JobDetail]) -> list[cluster.JobStatus]:
+    """Return the statuses of jobs; ``names`` has their names by id."""
     settings, now, statuses = call.door.launches.snapshot.catalogue().settings, call.backend.clock.now(), []
     for detail in details:
         status: dict[str, Any] = told_status(detail, now, settings)
-        if detail.attempts:  # whose logs are there also while none runs
+        # A job that has had an attempt has logs, even while none runs.
+        if detail.attempts:
             status["worker_address"] = call.reached or call.door.address
         statuses.append(cluster.JobStatus(job_id=names[detail.job.id], **status))
     return statuses

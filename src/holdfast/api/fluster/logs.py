@@ -1,7 +1,7 @@
-"""What jobs printed, each line with when it was written.
+"""The output of jobs, each line with the time it was written.
 
-Clients ask for what came after the last line they have, by its time: lines of one moment come together, or they would
-lose some.
+A client continues after the time of its last line, so that the lines of one millisecond have to come in one answer:
+otherwise it would lose some.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from holdfast.api.connect.calls import Rpc
 
 MOST_LINES = 10_000
-"""In one answer, and those of the same moment; for more, ask from the last one's time on."""
+"""Lines in one answer, which may have more of the last one's millisecond; the next answer continues after that."""
 MOST_TAILED = 10_000
 LATEST_MS = 253_402_300_799_000
 """The end of the year 9999."""
@@ -42,10 +42,10 @@ class _Line(Struct, frozen=True):
 
 @CALLS.answers("FetchLogs", WORKER)
 def fetch_logs(call: Rpc, request: cluster.Worker.FetchLogsRequest) -> cluster.Worker.FetchLogsResponse:
-    """Read what the current or last attempt of a job printed."""
+    """Read the output of a job's current or last attempt."""
     limits = request.filter
-    matches = _matching(limits.regex)
-    _check(request)
+    matches = _line_matcher(limits.regex)
+    _require_valid(request)
     job = NamedJobs(call.backend, SYSTEM).find(call.caller, request.job_id)
     query = LogQuery(timestamps=True, limit=1 << 20)
     if limits.start_line < 0:
@@ -66,8 +66,7 @@ def fetch_logs(call: Rpc, request: cluster.Worker.FetchLogsRequest) -> cluster.W
     return answer
 
 
-def _check(request: cluster.Worker.FetchLogsRequest) -> None:
-    """Refuse what cannot be asked for."""
+def _require_valid(request: cluster.Worker.FetchLogsRequest) -> None:
     problems = [] if request.job_id else [Problem("job_id", "is required", hint="the full name of a job")]
     for field in ("start_ms", "end_ms", "max_lines"):
         value = getattr(request.filter, field)
@@ -77,7 +76,7 @@ def _check(request: cluster.Worker.FetchLogsRequest) -> None:
         refuse("; ".join(map(str, problems)), problems)
 
 
-def _matching(regex: str) -> Callable[[str], bool]:
+def _line_matcher(regex: str) -> Callable[[str], bool]:
     if not regex:
         return lambda _: True
     try:
@@ -85,29 +84,29 @@ def _matching(regex: str) -> Callable[[str], bool]:
     except re2.error as error:
         detail = error.args[0] if error.args else error
         message = detail.decode(errors="replace") if isinstance(detail, bytes) else str(detail)
-        refuse(f"filter.regex: {message}", [Problem("filter.regex", message, hint="write it as RE2 has them")])
+        refuse(f"filter.regex: {message}", [Problem("filter.regex", message, hint="write it in the syntax of RE2")])
     return lambda text: pattern.search(text) is not None
 
 
 def _lines(call: Rpc, job_id: str, query: LogQuery) -> Iterator[_Line]:
-    """Yield the lines of a log, as far as it goes now."""
+    """Yield the lines that a log has now."""
     jobs, left, last_ms = JobOperations(call.backend), "", 0
     while True:
         part = jobs.logs(call.caller, job_id, query)
         *whole, left = (left + part.text).split("\n")
         for text in whole:
-            parsed = _read(text, last_ms)
+            parsed = _parse_line(text, last_ms)
             last_ms = parsed.at_ms
             yield parsed
         if part.finished or not part.text:
             break
         query = evolve(query, offset=part.next_offset, tail=None, since=None)
     if left and part.finished:
-        yield _read(left, last_ms)
+        yield _parse_line(left, last_ms)
 
 
-def _read(line: str, last_ms: int) -> _Line:
-    """Read a line after its time; of one whose beginning went with the log's nobody knows when it was written."""
+def _parse_line(line: str, last_ms: int) -> _Line:
+    """Parse a line with its time; one whose beginning was cut off with the log's gets the time of the line before."""
     stamp, is_whole, text = line.partition(" ")
     try:
         at = datetime.fromisoformat(stamp) if is_whole else None

@@ -1,4 +1,4 @@
-"""Opens Fluster's door: its calls by Connect, on the port of REST, and by gRPC."""
+"""Opens Fluster's door: its calls by Connect, on the port of the REST API, and by gRPC."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
     from holdfast.service.operations.backend import Backend
 
-__all__ = ["PREFIX", "FlusterDoor", "GrpcSettings", "Own"]
+__all__ = ["PREFIX", "FlusterDoor", "FlusterSettings", "GrpcSettings"]
 _WORKERS = 8
 
 
-class Own(Struct, frozen=True):
-    """What is the door's own."""
+class FlusterSettings(Struct, frozen=True):
+    """Where clients find the door, and how long it remembers their launches."""
 
     address: str
-    """Where clients find it, as ``HOST:PORT``."""
+    """As ``HOST:PORT``."""
     again_s: float
-    """How long a launch that is sent again is answered as the first time."""
+    """How long a launch that is sent again gets the answer of the first."""
 
 
 class FlusterDoor:
@@ -46,20 +46,20 @@ class FlusterDoor:
         refusal: Callable[[], HoldfastError | None],
         written: Callable[[], None],
         budget: MemoryBudget,
-        own: Own,
+        settings: FlusterSettings,
     ) -> None:
         """Open it.
 
         Args:
-            backend: What answers.
-            caller: Says who sent a request; refuses strangers.
-            refusal: Says why nothing may be taken in, if so.
-            written: Told after each call that may have written something.
-            budget: Of what is accepted, and not answered yet.
-            own: What is the door's own.
+            backend: Answers the calls.
+            caller: Finds the caller of a request, or refuses it.
+            refusal: Returns why the server accepts nothing, or ``None``.
+            written: Called after each call that may have written something.
+            budget: Counts the memory of requests that are accepted and not yet answered.
+            settings: The door's own settings.
         """
-        self.launches = Launches(backend, SYSTEM, again_s=own.again_s, written=written)
-        self.address = own.address
+        self.launches = Launches(backend, SYSTEM, again_s=settings.again_s, written=written)
+        self.address = settings.address
         self.threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="fluster")
         self.setup = Setup(backend, caller, self.threads, budget, refusal, written, self, self.launches.submit)
         self.connect = Connect(CALLS, self.setup)
@@ -69,8 +69,8 @@ class FlusterDoor:
         """Listen for gRPC, too, and return the address.
 
         Args:
-            caller: Says who calls, from the authorization that was sent and the address it came from.
-            listening: Where, and how much callers may take.
+            caller: Finds the caller by the authorization and the address of a call.
+            listening: Where to listen, and how much callers may take.
 
         Raises:
             Unavailable: The port is taken.
@@ -81,7 +81,7 @@ class FlusterDoor:
         return address
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         if self._grpc is not None:
             self._grpc.close()
         self.launches.close()

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 @CALLS.answers("ListWorkers", CONTROLLER)
-def list_workers(call: Rpc, _sent: cluster.Controller.ListWorkersRequest) -> cluster.Controller.ListWorkersResponse:
-    """List the nodes; one that is cordoned or short of something gets no work, and is not healthy."""
-    standing = Nodes(call.backend.store, call.backend.clock).list(call.caller)
+def list_workers(call: Rpc, _request: cluster.Controller.ListWorkersRequest) -> cluster.Controller.ListWorkersResponse:
+    """List the nodes; one that is cordoned or short of a resource gets no work and counts as unhealthy."""
+    nodes = Nodes(call.backend.store, call.backend.clock).list(call.caller)
     answer = cluster.Controller.ListWorkersResponse()
-    names = NamedJobs(call.backend, SYSTEM).running(call.caller, standing.running)
-    for node in standing.nodes:
-        runs = (run for run in standing.running if (run.executor, run.node) == (node.executor, node.name))
+    names = NamedJobs(call.backend, SYSTEM).running(call.caller, nodes.running)
+    for node in nodes.nodes:
+        runs = (run for run in nodes.running if (run.executor, run.node) == (node.executor, node.name))
         running = {names[run.job_id] for run in runs if run.job_id in names}
         answer.workers.add(
             worker_id=node.name,
-            healthy=node.short is None and node.name not in standing.cordons,
+            healthy=node.short is None and node.name not in nodes.cordons,
             last_heartbeat_ms=round(node.seen_at * 1000),
             running_job_ids=sorted(running),
         )
@@ -35,7 +35,7 @@ def list_workers(call: Rpc, _sent: cluster.Controller.ListWorkersRequest) -> clu
 
 @CALLS.answers("GetJobStatus", WORKER)
 def get_job_status(call: Rpc, request: cluster.Worker.GetJobStatusRequest) -> cluster.JobStatus:
-    """Say how a job does, as the controller does."""
+    """Read a job's status, as from the controller."""
     status_request = cluster.Controller.GetJobStatusRequest(
         job_id=request.job_id, include_result=request.include_result
     )
@@ -43,12 +43,12 @@ def get_job_status(call: Rpc, request: cluster.Worker.GetJobStatusRequest) -> cl
 
 
 @CALLS.answers("ListJobs", WORKER)
-def list_jobs(call: Rpc, _sent: cluster.Worker.ListJobsRequest) -> cluster.Worker.ListJobsResponse:
-    """Say how all jobs do, on whatever node they run."""
+def list_jobs(call: Rpc, _request: cluster.Worker.ListJobsRequest) -> cluster.Worker.ListJobsResponse:
+    """List the statuses of all jobs, on whatever node they run."""
     return cluster.Worker.ListJobsResponse(jobs=jobs.list_jobs(call, cluster.Controller.ListJobsRequest()).jobs)
 
 
 @CALLS.answers("HealthCheck", WORKER)
-def healthy(_asked: Rpc, _sent: cluster.Empty) -> cluster.Worker.HealthResponse:
-    """Say that the door works."""
+def check_health(_call: Rpc, _request: cluster.Empty) -> cluster.Worker.HealthResponse:
+    """Answer that the door works."""
     return cluster.Worker.HealthResponse(healthy=True)

@@ -1,1 +1,1 @@
-"""The door for clients of Iris, Fluster's heir: its own client and command, unmodified, come in here."""
+"""The door of Iris, Fluster's successor, for its own client and command, unmodified."""

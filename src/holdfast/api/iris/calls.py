@@ -31,9 +31,9 @@ CONTROLLER = "iris.cluster.ControllerService"
 ENDPOINTS = "iris.cluster.EndpointService"
 LOGS = "finelog.logging.LogService"
 PREFIX = "/iris.cluster."
-"""Of the paths of the first two."""
+"""The prefix of the paths of the first two."""
 LOG_SERVER = "/proxy/system.log-server"
-"""Below which clients look for the third."""
+"""The path below which clients look for the third."""
 CALLS = Methods(PROTOCOL, CONTROLLER, ENDPOINTS, LOGS)
 
 
@@ -42,14 +42,14 @@ class IrisSettings(Struct, frozen=True):
 
     tasks: TaskServer
     again_s: float
-    """How long a launch that is sent again is answered as the first time: a client that lost the answer sends it."""
+    """How long a launch that is sent again gets the answer of the first: a client that lost the answer repeats it."""
 
 
 def parse_name(read: Callable[[str, str, list[Problem]], T | None], text: str, path: str) -> T:
-    """Read a name.
+    """Parse a name with ``read``.
 
     Raises:
-        InvalidManifest: It is none.
+        InvalidManifest: It is not valid.
     """
     problems: list[Problem] = []
     name = read(text, path, problems)
@@ -60,20 +60,20 @@ def parse_name(read: Callable[[str, str, list[Problem]], T | None], text: str, p
 
 
 def named_jobs(call: Rpc) -> NamedJobs:
-    """Return the jobs that came in here, by their names."""
+    """Return the jobs of this door, by name."""
     return NamedJobs(call.backend, iris.SYSTEM)
 
 
 def find_job(call: Rpc, name: JobName) -> Job | None:
-    """Return the job that has a name; ``None``: none has."""
+    """Find a job by its name."""
     return named_jobs(call).every(call.caller, [str(name)]).get(str(name))
 
 
 def require_job(call: Rpc, text: str) -> Job:
-    """Return the job that has a name.
+    """Return the job with this name.
 
     Raises:
-        InvalidManifest: It is no name.
+        InvalidManifest: It is not a valid name.
         Rejected: No job has it.
     """
     job = find_job(call, parse_name(iris.read_name, text, "job_id"))
@@ -83,13 +83,13 @@ def require_job(call: Rpc, text: str) -> Job:
 
 
 def last_attempts(call: Rpc, jobs: Sequence[Job]) -> dict[str, Attempt]:
-    """Return the last attempts of those jobs that have failed, by id: these say as what they ended."""
+    """Return the last attempts of failed jobs by job id, which Iris' states of failed jobs depend on."""
     failed = [job for job in jobs if job.state is JobState.FAILED]
     latest = JobOperations(call.backend).latest(call.caller, failed) if failed else {}
     return {key: last.attempt for key, last in latest.items() if last.attempt is not None}
 
 
 def states_of(call: Rpc, jobs: Sequence[Job]) -> dict[str, iris.IrisState]:
-    """Return the states of jobs by id."""
+    """Return the states of jobs by job id."""
     last = last_attempts(call, jobs)
     return {job.id: iris.job_state(job, last.get(job.id)) for job in jobs}

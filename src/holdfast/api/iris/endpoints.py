@@ -1,4 +1,4 @@
-"""Endpoints: where tasks answer, each for a time, within which their clients renew them."""
+"""Endpoints: the addresses at which tasks answer, each with a lease that its client renews."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 LONGEST_LEASE_S, SHORTEST_LEASE_S = 600.0, 180.0
 SYSTEM, LOGS_NAME = "/system/", "/system/log-server"
-"""How names of the system begin, and the name by which the clients in tasks look for what answers for logs."""
+"""The prefix of the system's own names, and the name by which clients in tasks look up the log service."""
 MOST_TASKS = 1_000
-"""Named in one question."""
+"""Tasks that one request may name."""
 _MS = 1000
 _Controller = controller.Controller
 
@@ -27,7 +27,7 @@ _Controller = controller.Controller
 def register_endpoint(
     call: Rpc, request: controller.Controller.RegisterEndpointRequest
 ) -> controller.Controller.RegisterEndpointResponse:
-    """Register an endpoint of the attempt of a task that runs, or renew it."""
+    """Register an endpoint for a task's current attempt, or renew it."""
     task = parse_name(iris.read_task, request.task_id, "task_id")
     job = find_job(call, task.job)
     if job is None or task.index >= job.gang:
@@ -60,7 +60,7 @@ def register_endpoint(
 
 @CALLS.answers("UnregisterEndpoint", ENDPOINTS)
 def unregister_endpoint(call: Rpc, request: controller.Controller.UnregisterEndpointRequest) -> job.Empty:
-    """Forget an endpoint; one that is not there stays so."""
+    """Remove an endpoint, if it exists."""
     EndpointDirectory(call.backend, iris.SYSTEM).unregister(call.caller, request.endpoint_id)
     return job.Empty()
 
@@ -69,9 +69,9 @@ def unregister_endpoint(call: Rpc, request: controller.Controller.UnregisterEndp
 def list_endpoints(
     call: Rpc, request: controller.Controller.ListEndpointsRequest
 ) -> controller.Controller.ListEndpointsResponse:
-    """List the endpoints of a name, or those whose names begin with a text; of all tasks, or of some."""
+    """List the endpoints with a name or a prefix, of all tasks or of some."""
     if request.prefix.startswith(SYSTEM):
-        return _of_the_system(call, request)
+        return _system_endpoints(call, request)
     if len(request.task_ids) > MOST_TASKS:
         refuse(f"task_ids has {len(request.task_ids)}; at most {MOST_TASKS}")
     tasks = {
@@ -98,10 +98,10 @@ def list_endpoints(
     return answer
 
 
-def _of_the_system(
+def _system_endpoints(
     call: Rpc, request: controller.Controller.ListEndpointsRequest
 ) -> controller.Controller.ListEndpointsResponse:
-    """List what answers for logs, which is this server, where the caller has reached it."""
+    """List the log service, which is this server, under the address at which the caller reached it."""
     answer = _Controller.ListEndpointsResponse()
     if request.prefix == LOGS_NAME or (not request.exact and LOGS_NAME.startswith(request.prefix)):
         url = f"{call.scheme}://{call.reached}" if call.reached else call.door.place.tasks.url

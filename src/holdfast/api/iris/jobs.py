@@ -27,21 +27,21 @@ MOST_IDS = 10_000
 _TERMINATED, _PARENT_ENDED = "Terminated by user", "Parent job terminated"
 _Controller = controller.Controller
 LARGEST_PAGE, LARGEST_OFFSET = 500, 5_000
-_OF_HERE = ({"", "local"}, {"", "default"})
-"""The cluster and the backend of all jobs."""
+_CLUSTERS, _BACKENDS = {"", "local"}, {"", "default"}
+"""The names of the only cluster and the only backend."""
 _BY_JOBS = {
     _Controller.JOB_SORT_FIELD_STATE,
     _Controller.JOB_SORT_FIELD_FAILURES,
     _Controller.JOB_SORT_FIELD_PREEMPTIONS,
 }
-"""Orders that take more than the names."""
+"""Orders for which the jobs themselves have to be read."""
 
 
 @CALLS.answers("GetJobState", CONTROLLER)
 def get_job_state(
     call: Rpc, request: controller.Controller.GetJobStateRequest
 ) -> controller.Controller.GetJobStateResponse:
-    """Say which states jobs are in; those that are not known are left out."""
+    """Read the states of jobs; unknown jobs are left out."""
     if len(request.job_ids) > MOST_IDS:
         refuse(f"job_ids has {len(request.job_ids)}; at most {MOST_IDS}")
     jobs = named_jobs(call).every(call.caller, [*dict.fromkeys(request.job_ids)])
@@ -64,7 +64,7 @@ def get_job_status(
 
 
 def describe_jobs(call: Rpc, jobs: Sequence[Job], *, has_children: Container[str]) -> list[job.JobStatus]:
-    """Describe jobs; ``has_children`` are the names of those that have some."""
+    """Describe jobs; ``has_children`` has the names of those with children."""
     latest = JobOperations(call.backend).latest(call.caller, jobs) if jobs else {}
     described = []
     for record in jobs:
@@ -84,7 +84,7 @@ def describe_jobs(call: Rpc, jobs: Sequence[Job], *, has_children: Container[str
 
 @CALLS.answers("ListJobs", CONTROLLER)
 def list_jobs(call: Rpc, request: controller.Controller.ListJobsRequest) -> controller.Controller.ListJobsResponse:
-    """List jobs, the newest first if nothing else is asked for."""
+    """List jobs, by default the newest first."""
     query = request.query
     if query.offset > LARGEST_OFFSET:
         hint = "narrow the result set with state_filter/name_filter/parent_job_id instead of paging deeper"
@@ -125,8 +125,8 @@ def _matches(name: str, query: controller.Controller.JobQuery) -> bool:
         query.name_filter.lower() in name.lower()
         and (scope != _Controller.JOB_QUERY_SCOPE_ROOTS or "/" not in parent[1:])
         and (scope != _Controller.JOB_QUERY_SCOPE_CHILDREN or parent == query.parent_job_id)
-        and query.cluster in _OF_HERE[0]
-        and query.backend_id in _OF_HERE[1]
+        and query.cluster in _CLUSTERS
+        and query.backend_id in _BACKENDS
     )
 
 
@@ -158,7 +158,7 @@ def _sort(
 
 @CALLS.answers("TerminateJob", CONTROLLER)
 def terminate_job(call: Rpc, request: controller.Controller.TerminateJobRequest) -> job.Empty:
-    """End a job and all below it; what has ended is left alone."""
+    """End a job and all below it; jobs that have ended are left alone."""
     record = require_job(call, request.job_id)
     where = named_jobs(call).subtree(call.caller, record.group)
     JobBatches(call.backend).cancel_family(call.caller, record, where, _TERMINATED)
@@ -167,7 +167,7 @@ def terminate_job(call: Rpc, request: controller.Controller.TerminateJobRequest)
 
 @CALLS.answers("CompleteJob", CONTROLLER)
 def complete_job(call: Rpc, request: controller.Controller.CompleteJobRequest) -> job.Empty:
-    """End a job as one that succeeded, and all below it; what has ended is left alone."""
+    """End a job as succeeded, and all below it; jobs that have ended are left alone."""
     record = require_job(call, request.job_id)
     if record.terminal:
         return job.Empty()

@@ -1,4 +1,4 @@
-"""Launches jobs, under names of which an earlier job may have had one."""
+"""Launches jobs, whose names earlier jobs may have had."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _Controller = controller.Controller
 ERROR, KEEP, RECREATE = 1, 2, 3
-"""Of ``ExistingJobPolicy``; without one, a job that has finished is replaced, and another is in the way."""
+"""Of ``ExistingJobPolicy``; without one, a finished job is replaced, and an active one makes the launch fail."""
 _REPLACED = "Replaced by new submission"
 
 
@@ -30,20 +30,20 @@ _REPLACED = "Replaced by new submission"
 def launch_job(
     call: Rpc, request: controller.Controller.LaunchJobRequest
 ) -> controller.Controller.LaunchJobResponse | Future[controller.Controller.LaunchJobResponse]:
-    """Submit a job; what comes at about the same time is stored together."""
+    """Submit a job; jobs that come at about the same time are stored together."""
     place = call.door.place
-    launch = iris.launch_of(plain(request), place.tasks, lambda: _refusal(call))
+    launch = iris.launch_of(plain(request), place.tasks, lambda: _callables_refusal(call))
     answer = _Controller.LaunchJobResponse(job_id=str(launch.name))
     parent = _parent(call, launch.name)
-    _require_place(call, launch)
+    _require_node(call, launch)
     named_job = named_jobs(call).holder(call.caller, str(launch.name))
     existing = None if named_job is None else find_job(call, launch.name)
     external = iris.named_by(launch, call.caller, request.SerializeToString(deterministic=True), existing)
     if named_job is not None:
-        existing = _in_the_way(launch, existing)
+        existing = _require_visible(launch, existing)
         if _keeps_name(call, launch, named_job, existing, external.digest):
             return answer
-        # Stored with the new job or not at all: a launch may be refused until then.
+        # The old jobs end in the transaction that stores the new one, as the launch can be refused until then.
         ends = named_jobs(call).family_ends(call.caller, str(launch.name), existing, _REPLACED)
         external = evolve(external, ends=ends)
     submissions = Submissions(call.backend)
@@ -53,19 +53,18 @@ def launch_job(
 
     priority = parent.priority if parent is not None and launch.inherits else None
     written = iris.with_identity(iris.written_of(launch, existing, priority, keep), call.caller.principal)
-    return _answered(call.door.launches.launch(call.caller, written, external), launch, answer)
+    return _answer_once_stored(call.door.launches.launch(call.caller, written, external), launch, answer)
 
 
-def _refusal(call: Rpc) -> str | None:
-    """Say why no callables can be run for who calls, if so."""
+def _callables_refusal(call: Rpc) -> str | None:
+    """Return why callables cannot run for the caller, or ``None``."""
     calls = call.backend.calls
-    return "callables are not run here" if calls is None else calls.refusal(call.caller.principal)
+    return "this server runs no callables" if calls is None else calls.refusal(call.caller.principal)
 
 
-def _answered(
+def _answer_once_stored(
     stored: Future[str], launch: Launch, answer: controller.Controller.LaunchJobResponse
 ) -> Future[controller.Controller.LaunchJobResponse]:
-    """Return the answer to a launch once it is stored."""
     future: Future[controller.Controller.LaunchJobResponse] = Future()
 
     def launched(done: Future[str]) -> None:
@@ -85,10 +84,10 @@ def _answered(
 
 
 def _parent(call: Rpc, name: JobName) -> Job | None:
-    """Return the parent of a job, which must not have ended.
+    """Return the parent of a job, or ``None`` for a root job.
 
     Raises:
-        Rejected: It has, or is not there.
+        Rejected: It has ended, or does not exist.
     """
     if name.parent is None:
         return None
@@ -101,13 +100,13 @@ def _parent(call: Rpc, name: JobName) -> Job | None:
     return job
 
 
-def _require_place(call: Rpc, launch: Launch) -> None:
-    """Make sure that some node could hold a task, if there are any.
+def _require_node(call: Rpc, launch: Launch) -> None:
+    """Check that a task fits on some node, if there are nodes.
 
     Raises:
-        Rejected: None ever could.
+        Rejected: It fits on none.
     """
-    # Whoever may submit is told whether that fits, also who may look at no node, as the token of a job.
+    # Anyone who may submit learns whether it fits, even those who may not see nodes, such as a job with its token.
     spec, nodes = launch.spec, call.backend.store.nodes()
     labelled = [node for node in nodes if spec.node_selector.items() <= node.labels.items()]
     if not nodes or any(spec.resources.fits(node.capacity) for node in labelled):
@@ -119,22 +118,22 @@ def _require_place(call: Rpc, launch: Launch) -> None:
     raise Rejected(Code.FAILED_PRECONDITION, f"Job {launch.name} is unschedulable: {message}")
 
 
-def _in_the_way(launch: Launch, existing: Job | None) -> Job:
-    """Return the job that has a name.
+def _require_visible(launch: Launch, existing: Job | None) -> Job:
+    """Return the job that has the name.
 
     Raises:
-        Rejected: It is somebody else's.
+        Rejected: The caller may not see it.
     """
     if existing is None:
-        raise Rejected(Code.ALREADY_EXISTS, f"Job {launch.name} already exists, and is somebody else's")
+        raise Rejected(Code.ALREADY_EXISTS, f"Job {launch.name} already exists, and belongs to somebody else")
     return existing
 
 
 def _keeps_name(call: Rpc, launch: Launch, named_job: NamedJob, existing: Job, digest: bytes) -> bool:
-    """Say whether a launch means the job that has its name; if not, the name is given to another.
+    """Whether the existing job is the answer to a launch; if not, the name passes to the new job.
 
     Raises:
-        Rejected: It keeps its name, and is not meant.
+        Rejected: The existing job keeps its name, so that the launch fails.
     """
     name = str(launch.name)
     finished = existing.terminal or existing.cancel_requested

@@ -1,7 +1,7 @@
-"""What tasks printed, by keys ``/user/job/TASK:ATTEMPT``: of one, or of all whose keys begin so, in order of time.
+"""The output of tasks, by keys ``/user/job/TASK:ATTEMPT``: of one, or of all with a prefix, in order of time.
 
-A line's number is the millisecond in which it was written and its place among those of that millisecond; a reader goes
-on after the last number that it saw. What is younger than a moment waits, so that nothing is written before it later.
+A line's number is the millisecond in which it was written and its place within that millisecond. A reader continues
+after the last number that it saw, so that lines younger than ``SETTLED_S`` are held back: an earlier one may yet come.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ DEFAULT_LINES, MOST_LINES = 1_000, 10_000
 MOST_KEYS = 2_000
 """Attempts of tasks that one call reads."""
 SETTLED_S = 0.3
-"""After which nothing is written before a line any more."""
+"""How old a line must be so that no earlier one can appear."""
 _PLACES = 22
-"""Bits of a number for places in a millisecond."""
+"""Bits of a line's number that hold its place in the millisecond."""
 _MOST_BYTES = 8 * 1024 * 1024
-"""Of what is read of one attempt in one call."""
+"""Bytes read of one attempt in one call."""
 _MS = 1000
 _LEVELS = {"DEBUG": 1, "INFO": 2, "WARNING": 3, "ERROR": 4, "CRITICAL": 5}
 _LETTERS = {"D": 1, "I": 2, "W": 3, "E": 4, "F": 5, "C": 5}
@@ -57,7 +57,7 @@ class _TaskLine(Struct, frozen=True):
 
     @property
     def level(self) -> int:
-        """What it says of itself; 0: nothing."""
+        """The level that the line begins with; 0 without one."""
         match = _MARK.match(self.text)
         if match is None:
             return 0
@@ -87,14 +87,14 @@ def fetch_logs(call: Rpc, request: finelog.FetchLogsRequest) -> finelog.FetchLog
 
 
 def _keys(call: Rpc, request: finelog.FetchLogsRequest) -> Sequence[_Key]:
-    """Return the attempts whose keys are meant, of the jobs that have their names now.
+    """Return the attempts with the requested keys, of the jobs that have these names now.
 
     Raises:
-        Rejected: There are too many, or they are meant by a pattern.
+        Rejected: There are too many, or they are selected by a pattern.
     """
     exact = request.match_scope == finelog.MATCH_SCOPE_EXACT
     if not exact and request.match_scope != finelog.MATCH_SCOPE_PREFIX:
-        refuse("match_scope must be MATCH_SCOPE_EXACT or MATCH_SCOPE_PREFIX: keys are not searched by patterns here")
+        refuse("match_scope must be MATCH_SCOPE_EXACT or MATCH_SCOPE_PREFIX: keys cannot be selected by patterns")
     if (
         not request.source.startswith("/")
         or request.source.startswith("/system/")
@@ -110,7 +110,7 @@ def _keys(call: Rpc, request: finelog.FetchLogsRequest) -> Sequence[_Key]:
             keys = (_Key(job, rank, attempt) for rank in range(job.gang))
             matching += [key for key in keys if _begins(str(key), request.source, exact=exact)]
         if len(matching) > MOST_KEYS:
-            refuse(f"more than {MOST_KEYS} attempts of tasks have keys that begin so: name fewer")
+            refuse(f"more than {MOST_KEYS} attempts of tasks have keys with this prefix; use a longer one")
     return matching
 
 
@@ -119,11 +119,11 @@ def _begins(key: str, source: str, *, exact: bool) -> bool:
 
 
 def _numbered(call: Rpc, keys: Sequence[_Key], after_ms: int) -> Iterator[_TaskLine]:
-    """Yield the lines of all from a millisecond on, in order of time, with their numbers."""
+    """Yield the lines of all keys from a millisecond on, numbered and in order of time."""
     settled_ms = (call.backend.clock.now() - SETTLED_S) * _MS
     over = all(key.job.terminal for key in keys)
     lines = [line for key in keys for line in _read(call, key, after_ms)]
-    lines.sort(key=lambda line: line.at_ms)  # those of one key stay in their order
+    lines.sort(key=lambda line: line.at_ms)  # which keeps the order of each key's lines
     last, place = -1, 0
     for line in lines:
         if not over and line.at_ms > settled_ms:
@@ -134,7 +134,7 @@ def _numbered(call: Rpc, keys: Sequence[_Key], after_ms: int) -> Iterator[_TaskL
 
 
 def _read(call: Rpc, key: _Key, after_ms: int) -> Iterator[_TaskLine]:
-    """Yield the lines of an attempt from a millisecond on; what was deleted with its job has none."""
+    """Yield the lines of an attempt from a millisecond on; none if they were deleted with the job."""
     jobs, size = JobOperations(call.backend), 0
     query = LogQuery(attempt=key.attempt + 1, rank=key.rank, since=after_ms / _MS, timestamps=True)
     try:

@@ -1,4 +1,4 @@
-"""Opens the door: the calls by Connect, on the port of REST; logs are looked for below a path of their own."""
+"""Opens Iris' door: its calls by Connect, on the port of the REST API; logs have a path of their own."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class IrisDoor:
         """Open it.
 
         Args:
-            backend: What answers.
-            caller: Says who sent a request; refuses strangers.
-            refusal: Says why nothing may be taken in, if so.
-            written: Told after each call that may have written something.
-            budget: Of what is accepted, and not answered yet.
+            backend: Answers the calls.
+            caller: Finds the caller of a request, or refuses it.
+            refusal: Returns why the server accepts nothing, or ``None``.
+            written: Called after each call that may have written something.
+            budget: Counts the memory of requests that are accepted and not yet answered.
             place: What tasks are told of the server.
         """
         self._threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="iris")
@@ -59,16 +59,16 @@ class IrisDoor:
         self.launches = Launches(backend, SYSTEM, again_s=place.again_s)
         connect = Connect(CALLS, Setup(backend, caller, self._threads, budget, refusal, written, self))
         self.mounts: Mapping[str, ASGIApp] = {PREFIX: connect, f"{LOG_SERVER}/": _Below(connect, LOG_SERVER)}
-        """What answers, by how paths begin."""
+        """The applications, by path prefix."""
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         self.launches.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class _Below:
-    """Answers below a path as without it."""
+    """Removes a prefix from the paths of requests."""
 
     def __init__(self, app: ASGIApp, path: str) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""What can be asked of tasks: how they are, and, of operators, their end."""
+"""Tasks: list them, read their status and, as an operator, end them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DESIRED = {job.TASK_STATE_PREEMPTED: "preempted", job.TASK_STATE_FAILED: "faile
 
 @CALLS.answers("ListTasks", CONTROLLER)
 def list_tasks(call: Rpc, request: controller.Controller.ListTasksRequest) -> controller.Controller.ListTasksResponse:
-    """List the tasks of a job; of one that is not known there are none."""
+    """List the tasks of a job; an unknown job has none."""
     if not request.job_id:
         refuse("job_id is required")
     job = find_job(call, parse_name(iris.read_name, request.job_id, "job_id"))
@@ -58,7 +58,7 @@ def _describe_tasks(call: Rpc, record: Job, ranks: Sequence[int]) -> list[job.Ta
 
 @CALLS.answers("KickTasks", CONTROLLER)
 def kick_tasks(call: Rpc, request: controller.Controller.KickTasksRequest) -> controller.Controller.KickTasksResponse:
-    """Take the places of tasks, or end them as failed; as a gang is tried as a whole, that is what happens to all."""
+    """Preempt tasks, or end them as failed; a gang is tried as a whole, so that all of its tasks share that."""
     if request.desired_state not in _DESIRED:
         refuse(f"desired_state must be one of: {', '.join(_DESIRED.values())}")
     if not request.targets:
@@ -85,7 +85,7 @@ def kick_tasks(call: Rpc, request: controller.Controller.KickTasksRequest) -> co
 def _resolved(
     call: Rpc, targets: Sequence[str]
 ) -> Iterator[tuple[str, iris.JobName | iris.TaskName | str, Job | None]]:
-    """Yield what targets mean, or what is wrong with them, and their jobs."""
+    """Yield targets, each with the name that it means or what is wrong with it, and its job."""
     names: list[tuple[str, iris.JobName | iris.TaskName | str]] = []
     for target in targets:
         problems: list[Problem] = []
@@ -105,7 +105,7 @@ def _job_of(name: iris.JobName | iris.TaskName) -> str:
 def _results(
     target: str, name: iris.JobName | iris.TaskName | str, record: Job | None
 ) -> Iterator[tuple[controller.Controller.KickResult, Job | None]]:
-    """Yield what becomes of each task that a target means, with the job if it is kicked."""
+    """Yield the result for each task of a target, with the job if the task is kicked."""
     if isinstance(name, str):
         yield _Controller.KickResult(target=target, detail=name), None
         return
@@ -126,7 +126,7 @@ def _results(
 
 
 def _why_not(record: Job, attempt: int | None, *, active: bool) -> str:
-    """Say why a task cannot be kicked, in Iris' words."""
+    """Return why a task cannot be kicked, in Iris' words; empty if it can."""
     current = max(0, record.attempt - 1)
     if attempt not in {None, current}:
         return f"attempt {attempt} is not current (current is {current})"

@@ -21,9 +21,9 @@ _LARGEST = (1 << 63) - 1
 def list_workers(
     call: Rpc, request: controller.Controller.ListWorkersRequest
 ) -> controller.Controller.ListWorkersResponse:
-    """List the nodes; one that is cordoned or short of something gets no work, and is not healthy."""
-    standing, query = Nodes(call.backend.store, call.backend.clock).list(call.caller), request.query
-    matching = [node for node in standing.nodes if query.contains.lower() in node.name.lower()]
+    """List the nodes; one that is cordoned or short of a resource gets no work and counts as unhealthy."""
+    nodes, query = Nodes(call.backend.store, call.backend.clock).list(call.caller), request.query
+    matching = [node for node in nodes.nodes if query.contains.lower() in node.name.lower()]
     by_time = query.sort_field == _Controller.WORKER_SORT_FIELD_LAST_HEARTBEAT
     matching.sort(
         key=lambda node: (node.seen_at if by_time else 0, node.name),
@@ -33,8 +33,8 @@ def list_workers(
     page = matching[begin : begin + query.limit] if query.limit > 0 else matching[begin:]
     answer = _Controller.ListWorkersResponse(total_count=len(matching), has_more=begin + len(page) < len(matching))
     for node in page:
-        running = {run.job_id for run in standing.running if (run.executor, run.node) == (node.executor, node.name)}
-        cordoned = node.name in standing.cordons
+        running = {run.job_id for run in nodes.running if (run.executor, run.node) == (node.executor, node.name)}
+        cordoned = node.name in nodes.cordons
         worker = answer.workers.add(
             worker_id=node.name,
             healthy=node.short is None and not cordoned,

@@ -177,12 +177,12 @@ def open_doors(opening: Opening) -> Mapping[str, str]:
 def _open_fluster(opening: Opening, visitors: Visitors) -> Mapping[str, str]:
     place = place_of_fluster(opening.settings)
     try:
-        from holdfast.api.fluster.serving import PREFIX, FlusterDoor, GrpcSettings, Own
+        from holdfast.api.fluster.serving import PREFIX, FlusterDoor, FlusterSettings, GrpcSettings
     except ImportError as error:
         raise _lacking(FLUSTER) from error
     probes = opening.probes
-    own = Own(urlsplit(opening.url).netloc, opening.settings.fluster_replay)
-    door = FlusterDoor(opening.backend, visitors.by_http, probes.refusal, probes.written, probes.budget, own)
+    settings = FlusterSettings(urlsplit(opening.url).netloc, opening.settings.fluster_replay)
+    door = FlusterDoor(opening.backend, visitors.by_http, probes.refusal, probes.written, probes.budget, settings)
     opening.stack.callback(door.close)
     most, request_s = opening.most, opening.settings.request_timeout
     by_grpc = door.open(visitors.caller, GrpcSettings(place, most, request_s))
