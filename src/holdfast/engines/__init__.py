@@ -1,1 +1,1 @@
-"""What really runs things: local processes, and a simulation for tests."""
+"""Engines run programs: local processes, and a simulation for tests."""

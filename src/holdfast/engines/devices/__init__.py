@@ -1,1 +1,1 @@
-"""Finds the GPUs of this machine, and tells programs which of them are theirs."""
+"""Finds this machine's GPUs, and tells programs which of them to use."""

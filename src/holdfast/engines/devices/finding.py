@@ -1,4 +1,4 @@
-"""Finds the GPUs of this machine: NVIDIA's by its library, AMD's as ``rocm-smi`` lists them."""
+"""Finds this machine's GPUs: NVIDIA's by its library, AMD's by ``rocm-smi``."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _PATIENCE_S = 10.0
 
 
 def find_devices() -> Sequence[Device]:
-    """Find the GPUs of this machine: NVIDIA's, then AMD's."""
+    """Find this machine's GPUs: NVIDIA's, then AMD's."""
     return [*found_by_nvml(), *found_by_rocm()]
 
 
 def numbered(count: int) -> Sequence[Device]:
-    """Make so many devices that are known by their number alone."""
+    """Return that many devices with nothing but a number."""
     return [Device(f"gpu-{index}", index) for index in range(count)]
 
 
 def found_by_rocm() -> Sequence[Device]:
-    """List the GPUs of AMD that the driver knows; none where there is no ``rocm-smi``, or it does not answer."""
+    """List AMD's GPUs; none if ``rocm-smi`` is missing or does not answer."""
     program = shutil.which("rocm-smi")
     if program is None:
         return ()

@@ -1,4 +1,4 @@
-"""NVIDIA's GPUs, as the driver's management library (NVML) knows them, and what it says of them later."""
+"""Finds NVIDIA's GPUs by the driver's management library (NVML), and reads their state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOST = "it has fallen off the bus"
 
 
 def found_by_nvml() -> Sequence[Device]:
-    """List the GPUs of NVIDIA that the driver knows; none where there is no driver, or it does not answer."""
+    """List NVIDIA's GPUs; none if there is no driver or it does not answer."""
     nvml = _library()
     if nvml is None:
         return ()
@@ -40,15 +40,15 @@ def has_driver() -> bool:
 
 
 class NvmlLook:
-    """Looks at devices through a session with the driver that stays open, as opening one may take seconds."""
+    """Reads the state of devices in a session with the driver that stays open: opening one may take seconds."""
 
     def __init__(self, devices: Sequence[Device]) -> None:
-        """Remember which; the first look opens the session."""
+        """Remember the devices; the first call opens the session."""
         self._ids = [device.id for device in devices]
         self._open = False
 
     def __call__(self) -> Mapping[str, DeviceReading]:
-        """Say what the driver says of each device that it knows; nothing where it does not answer."""
+        """Return a reading per device that the driver knows; none if it does not answer."""
         nvml = _library()
         if nvml is None:
             return {}
@@ -65,7 +65,7 @@ class NvmlLook:
 
 
 def _seen(nvml: ModuleType, name: str) -> DeviceReading | None:
-    """Look at one device; errors of it alone are what is wrong with it."""
+    """Read one device; errors that concern it alone become its health."""
     try:
         handle = nvml.nvmlDeviceGetHandleByUUID(name)
     except nvml.NVMLError_NotFound:
@@ -77,7 +77,7 @@ def _seen(nvml: ModuleType, name: str) -> DeviceReading | None:
     except nvml.NVMLError_GpuIsLost:
         return DeviceReading(_LOST)
     except nvml.NVMLError:
-        return DeviceReading()  # some cannot tell, and others not everybody
+        return DeviceReading()  # Some GPUs do not report this, and others not to everybody.
 
 
 def _library() -> ModuleType | None:
@@ -97,7 +97,7 @@ def _device(nvml: ModuleType, index: int) -> Device:
     try:
         memory = int(nvml.nvmlDeviceGetMemoryInfo(handle).total)
     except nvml.NVMLError:
-        memory = 0  # some have none of their own
+        memory = 0  # Some GPUs have no UUID of their own.
     try:
         bus = str(nvml.nvmlDeviceGetPciInfo(handle).busId)
     except nvml.NVMLError:

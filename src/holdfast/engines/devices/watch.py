@@ -1,6 +1,6 @@
-"""Looks at the GPUs of this machine again and again: which have failed, and which are used by other programs.
+"""Watches this machine's GPUs: which have failed, and which are used by foreign programs.
 
-The driver is asked in a thread of its own, since a call of it may hang for as long as a device does.
+The driver is called in a thread of its own, because a call may hang for as long as a device does.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 10.0
 PATIENCE_S = 60.0
-"""How long the driver may take to answer before no device is given away any more."""
+"""Seconds that the driver may take to answer; after that no device is assigned any more."""
 _AT_START_S = 2.0
-"""How long a server waits for the first look, so that it begins with what is true."""
+"""Seconds that a starting server waits for the first reading, so that it begins with the true state."""
 SILENT, GONE = "the driver does not answer", "the driver does not list it any more"
 _SHARING = frozenset({"nvidia-cuda-mps-server", "nvidia-cuda-mps"})
 """Programs that use a device on behalf of others: NVIDIA's Multi-Process Service, which runs may use, too."""
@@ -27,16 +27,16 @@ _MOST_NAMED = 2
 
 
 class DeviceReading(NamedTuple):
-    """What a driver says of one device."""
+    """What a driver reports about one device."""
 
     health: str = ""
-    """What is wrong with it, if anything."""
+    """What is wrong with it; empty if nothing is."""
     pids: tuple[int, ...] = ()
     """The processes that compute on it."""
 
 
 class DeviceWatch:
-    """Tells how devices are now, whenever that changes."""
+    """Reports the state of devices whenever it changes."""
 
     def __init__(
         self,
@@ -48,15 +48,15 @@ class DeviceWatch:
         every_s: float = LOOK_EVERY_S,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        """Begin to look, and wait a moment for the first look.
+        """Begin to watch, and wait a moment for the first reading.
 
         Args:
-            devices: Those that are handed out. What no look ever finds is left as it is.
-            look: Asks the driver; may hang, and never raises.
-            foreign: Names the program of a process by its number, if Holdfast did not start it; else empty.
-            tell: Called with all devices, by id, from a thread.
-            every_s: How long to wait between two looks.
-            patience_s: How long a look may take before devices count as failed.
+            devices: The devices that can be assigned. One that no reading ever contains is left as it is.
+            look: Calls the driver; may hang, and never raises.
+            foreign: Returns the program of a process that Holdfast did not start, by its number; otherwise empty.
+            tell: Called from a thread with all devices, by id.
+            every_s: Seconds between two readings.
+            patience_s: Seconds that a reading may take before devices count as failed.
         """
         self._devices = {device.id: device for device in devices}
         self._look = look
@@ -71,7 +71,7 @@ class DeviceWatch:
         looked.wait(_AT_START_S)
 
     def close(self) -> None:
-        """Stop looking."""
+        """Stop watching."""
         self._closed.set()
 
     def _run(self, looked: threading.Event) -> None:

@@ -1,4 +1,4 @@
-"""Speaks with the shim of a directory, and starts one where none is running."""
+"""Connects to the shim of a directory, and starts one if none is running."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 _SHIM = Path(__file__).parent / "shim" / "__main__.py"
 _LONGEST_ADDRESS = 100
-"""Bytes of a socket's path that every system takes."""
+"""The length of a socket's path, in bytes, that every system accepts."""
 _CONNECT_DEADLINE_S = 20.0
 _GREETING_S = 3.0
-"""How long a shim may take to say who it is; a new one first looks for what the last one left."""
+"""Seconds that a shim may take for its greeting; a new one first recovers what the last one left."""
 _RESUMED_S = 5.0
-"""How long one may take that was told to go on, in case somebody suspended it; then it is replaced."""
+"""Seconds for a shim that was resumed, in case it had been suspended; then it is replaced."""
 _RETRY_S = 0.02
 _SEND_TIMEOUT_S = 5.0
 _LOOK_EVERY_S = 0.25
@@ -36,19 +36,18 @@ _log = logging.getLogger(__name__)
 
 
 class ShimConnection:
-    """One connection to a shim; broken for good after the first error."""
+    """One connection to a shim; unusable after the first error."""
 
     def __init__(self, sock: socket.socket) -> None:
-        """Take over a connected socket."""
         self._sock = sock
         self._received = bytearray()
         sock.settimeout(_LOOK_EVERY_S)
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send one message; a shim reads at once, so this does not wait unless it hangs.
+        """Send one message. A shim reads at once, so this waits only if it hangs.
 
         Raises:
-            OSError: The shim is gone or hangs; whoever receives sees the end, too.
+            OSError: The shim is gone or hangs; the receiver sees the end, too.
         """
         left = memoryview(json.dumps(message, separators=(",", ":")).encode() + b"\n")
         until = time.monotonic() + _SEND_TIMEOUT_S
@@ -61,7 +60,7 @@ class ShimConnection:
                     raise
 
     def receive(self) -> Iterator[dict[str, Any] | None]:
-        """Yield messages until the connection ends; ``None`` whenever there was none for a while."""
+        """Yield messages until the connection ends; ``None`` whenever none arrived for a while."""
         while True:
             line, newline, rest = self._received.partition(b"\n")
             if newline:
@@ -83,10 +82,10 @@ class ShimConnection:
         """Wait for the first message.
 
         Returns:
-            ``None`` where the connection ended without one.
+            ``None`` if the connection ended without one.
 
         Raises:
-            TimeoutError: There was none in time.
+            TimeoutError: None arrived in time.
         """
         until = time.monotonic() + within_s
         for message in self.receive():
@@ -97,14 +96,14 @@ class ShimConnection:
         return None
 
     def peer(self) -> int:
-        """Return the process number of the shim, 0 where the system does not tell."""
+        """Return the shim's process number, or 0 if the system does not tell."""
         if not hasattr(socket, "SO_PEERCRED"):
             return 0
         pid, _, _ = struct.unpack("3i", self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         return int(pid)
 
     def shut(self) -> None:
-        """End both directions, which wakes whoever receives."""
+        """Shut down both directions, which wakes the receiver."""
         try:
             self._sock.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -119,19 +118,19 @@ Greeted: TypeAlias = tuple[ShimConnection, dict[str, Any]]
 
 
 def connect(directory: Path, *, environment: Mapping[str, str], limits: str, idle_s: float) -> Greeted:
-    """Connect to the directory's shim, starting one if need be.
+    """Connect to the directory's shim, starting one if needed.
 
     Args:
-        directory: Where its socket and journal are.
-        environment: What a shim that is started gets itself.
+        directory: The directory of its socket and journal.
+        environment: The environment of a shim that is started.
         limits: ``auto``, or ``rss`` to watch memory instead of using control groups.
-        idle_s: How long a shim without clients and runs stays.
+        idle_s: Seconds that a shim without clients and runs stays.
 
     Returns:
-        The connection, and the first message: who answers, and every run it has.
+        The connection and the greeting: who answers, and all its runs.
 
     Raises:
-        EngineError: None answers, and none can be started.
+        EngineError: No shim answers, and none can be started.
     """
     deadline = time.monotonic() + _CONNECT_DEADLINE_S
     while True:
@@ -140,7 +139,8 @@ def connect(directory: Path, *, environment: Mapping[str, str], limits: str, idl
             first = _greeted(connection, directory)
             if first is not None:
                 return connection, first
-            connection.close()  # without a word: it was just about to leave
+            # The shim was shutting down and closed without replying; this is not an error.
+            connection.close()
         if time.monotonic() > deadline:
             msg = f"the process that holds the programs of {directory} does not answer"
             raise EngineError(msg, hint=f"see {directory / records.ERRORS}")
@@ -148,10 +148,10 @@ def connect(directory: Path, *, environment: Mapping[str, str], limits: str, idl
 
 
 def _greeted(connection: ShimConnection, directory: Path) -> dict[str, Any] | None:
-    """Wait for a shim's greeting; one that hangs is sent SIGCONT, and then replaced: its programs continue.
+    """Wait for a shim's greeting; a hanging shim gets SIGCONT, and is then replaced while its programs continue.
 
     Raises:
-        EngineError: Its version is not compatible, or it hangs and cannot be replaced.
+        EngineError: Its version is incompatible, or it hangs and cannot be replaced.
     """
     try:
         first = connection.greeting(_GREETING_S)
@@ -160,7 +160,7 @@ def _greeted(connection: ShimConnection, directory: Path) -> dict[str, Any] | No
     if first is not None and first["hello"]["protocol"] != records.PROTOCOL:
         connection.close()
         if not first["runs"]:
-            return None  # it exits once nobody is connected, and ours starts
+            return None  # It exits once nobody is connected; then ours starts.
         msg = f"the process that holds the programs of {directory} is of another version of Holdfast"
         raise EngineError(msg, hint="let its programs end under that version first")
     return first
@@ -183,7 +183,7 @@ def _awakened(connection: ShimConnection, directory: Path) -> dict[str, Any] | N
 
 
 def signal_shim(pid: int, number: signal.Signals) -> None:
-    """Signal a shim, if it is still there and ours."""
+    """Signal a shim, if it still exists and is ours."""
     if pid > 0:
         try:
             os.kill(pid, number)
@@ -192,15 +192,15 @@ def signal_shim(pid: int, number: signal.Signals) -> None:
 
 
 def is_in_use(directory: Path) -> bool:
-    """Tell whether a process of ours holds runs of a directory; changes nothing there."""
+    """Whether a process of ours holds runs of a directory; changes nothing there."""
     return any(map(record.is_held, [directory / records.LOCK, *(directory / records.SUPERVISORS).glob("*.record")]))
 
 
 def require_compatible(directory: Path) -> None:
-    """Make sure that the holder of a directory's runs, if any, is compatible.
+    """Make sure that the shim of a directory, if there is one, is compatible.
 
     Raises:
-        EngineError: It is of another version, or does not answer.
+        EngineError: It has another version, or does not answer.
     """
     connection = _try_connect(directory) if is_in_use(directory) else None
     if connection is not None:
@@ -230,7 +230,7 @@ def _try_connect(directory: Path) -> ShimConnection | None:
 
 
 def _connect_deep(sock: socket.socket, directory: Path) -> None:
-    """Connect where the path is longer than an address may be, through an open directory, which has a short name."""
+    """Connect to a path that is too long for an address, through an open directory with a short name."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         sock.connect(f"/proc/self/fd/{fd}/{records.SOCKET}")
@@ -239,7 +239,7 @@ def _connect_deep(sock: socket.socket, directory: Path) -> None:
 
 
 def _start_shim(directory: Path, environment: Mapping[str, str], arguments: list[str]) -> None:
-    """Start a shim; it returns when it listens, or when another one holds the directory."""
+    """Start a shim; returns when it listens, or when another one holds the directory."""
     command = [sys.executable, "-I", "-S", os.fspath(_SHIM), os.fspath(directory), *arguments]
     try:
         log = os.open(directory / records.ERRORS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

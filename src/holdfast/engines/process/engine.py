@@ -1,8 +1,9 @@
 """The engine of local processes: an executor's view of one shim.
 
-An order is kept until its program runs, a stop until that has ended, everything else until the shim acknowledges it,
-and sent again over a new connection: a shim that died, or was replaced, misses nothing, and nothing is ordered again
-that has been forgotten. What was acknowledged may not have come to a run's supervisor before the shim died.
+An order is kept until its program runs, a stop until the program has ended, and everything else until the shim
+acknowledges it; all of it is sent again over a new connection. So a shim that died or was replaced misses nothing, and
+nothing that was forgotten is ordered again. An acknowledged order may not have reached a run's supervisor before the
+shim died.
 """
 
 from __future__ import annotations
@@ -38,19 +39,19 @@ if TYPE_CHECKING:
     from holdfast.ports.secrets import SecretUser
 
 DEFAULT_LOG_LIMIT = 256 << 20
-"""Bytes of disk the log of one run may take; the newest half is always kept."""
+"""Bytes of disk that the log of one run may take; the newest half is always kept."""
 DEFAULT_SHIM_IDLE_S = 3.0
 _RECONNECT_S = 0.5
 _PING_EVERY_S = 0.5
-"""How long a shim may say nothing before it is asked whether it is there."""
+"""Seconds of silence after which a shim is asked whether it is alive."""
 _SILENT_S = 0.5
-"""How long it may take to answer that, before the engine says that it is in trouble."""
+"""Seconds it may take to answer that before the engine reports trouble."""
 _RESUME_AFTER_S, _REPLACE_AFTER_S = 2.0, 10.0
-"""When a silent shim is told to go on, in case somebody suspended it, and when it is replaced: its programs go on."""
+"""Seconds after which a silent shim is resumed, in case it was suspended, and then replaced; its programs continue."""
 _ORDERS_PER_MESSAGE = 32
-"""So that the shim starts the first while the next are being written out."""
+"""Launches per message, so that the shim starts the first while the next are being prepared."""
 _OF_LIBRARIES = ("LD_LIBRARY_PATH",)
-"""What its own processes get, too: a GPU's driver may be there."""
+"""Variables that the shim's own processes get, too: they may lead to a GPU's driver."""
 _log = logging.getLogger(__name__)
 
 
@@ -60,7 +61,7 @@ class ProcessEngine:
     _connection: ShimConnection
     _trouble: str | None = None
     _asked_at: float | None = None
-    """When the shim was asked whether it is there, unless it has said something since."""
+    """When the shim was asked whether it is alive, unless it has answered since."""
     _pressure: Pressure | None = None
     _evicted: Sequence[str] = ()
 
@@ -87,18 +88,18 @@ class ProcessEngine:
         Args:
             directory: Holds the runs' files, the shim's socket and its journal; made private.
             nodes: The places to report; by default this machine.
-            log_limit: Bytes of disk one run's log may take; 0 is no limit.
-            pids_limit: Processes and threads one run may have at once, where cgroups can count them; 0 is no limit.
-            launch_limit_s: How long starting a program may take, whose directory may be on a file system that hangs.
-            lease_s: After how long without a server programs are ended: another machine may run their jobs by then.
-            held_port: A port of loopback that no other account can have while there is no server; 0 is none.
-            memory_limits: ``auto`` uses cgroups where they are writable, ``rss`` watches in any case.
-            shim_idle_s: How long a shim without runs and clients stays.
-            environ: Where programs inherit from; by default this process's environment.
-            secret: Returns the value of a secret, by its name, if there is one and its job may have it.
+            log_limit: Bytes of disk that one run's log may take; 0 for no limit.
+            pids_limit: Processes and threads that one run may have, where cgroups can count them; 0 for no limit.
+            launch_limit_s: Seconds that starting a program may take; its directory may be on a hanging file system.
+            lease_s: Seconds without a server after which programs end: another machine may run their jobs by then.
+            held_port: A loopback port to keep from other accounts while there is no server; 0 for none.
+            memory_limits: ``auto`` uses cgroups where they are writable, ``rss`` always watches.
+            shim_idle_s: Seconds that a shim without runs and clients stays.
+            environ: The environment that programs inherit from; by default this process's.
+            secret: Returns the value of a secret by its name, if its job may have it.
             identity: Returns the variables of a run that has a token of its own, by its uid.
-            blob: Returns where something is that a submitter had kept, by its name; ``None``: nothing is kept.
-            accounts: Of submitters that are no accounts, where programs run as who submits them; ``None``: as we do.
+            blob: Returns the path of a blob by its name; ``None`` if no blobs are kept.
+            accounts: If programs run as their submitters, the accounts of those with another name; otherwise ``None``.
 
         Raises:
             EngineError: The directory or the shim is not available.
@@ -115,7 +116,7 @@ class ProcessEngine:
         self._snapshot: Mapping[str, Observation] | None = None
         self._unacknowledged, self._orders = dict[int, dict[str, Any]](), dict[str, dict[str, Any]]()
         self._stops: dict[str, tuple[str, float, str]] = {}
-        """Launch messages of runs not known to run yet, and the last stop of each that has not ended, by uid."""
+        """Launch messages of runs not known to run yet, and the last stop of each unfinished run, by uid."""
         self._sequence, self._wakes, self._also_closed = 0, list[Callable[[], None]](), list[Callable[[], None]]()
         self._closed, self._heard_at = threading.Event(), time.monotonic()
         self._open_directory()
@@ -128,15 +129,15 @@ class ProcessEngine:
     # the port
 
     def info(self) -> EngineInfo:
-        """Say that it runs one program for each run, on the machine itself."""
+        """Say that it runs one program per run, on this machine."""
         return LOCAL
 
     def nodes(self) -> Sequence[NodeInfo]:
-        """List the places and their whole capacity."""
+        """List the places with their whole capacity."""
         return self._nodes
 
     def see_devices(self, devices: Mapping[str, Device]) -> None:
-        """Take in how GPUs are now, by id; from any thread."""
+        """Take in the state of GPUs, by id; from any thread."""
         self._nodes = tuple(
             evolve(node, devices=tuple(devices.get(device.id, device) for device in node.devices))
             for node in self._nodes
@@ -144,21 +145,21 @@ class ProcessEngine:
         self._wake()
 
     def pressure(self) -> Pressure | None:
-        """Say what this machine runs out of, if somebody looks."""
+        """Return this machine's pressure, if it is watched."""
         return self._pressure
 
     def see_pressure(self, pressure: Pressure | None) -> None:
-        """Take in what this machine runs out of; from any thread."""
+        """Take in this machine's pressure; from any thread."""
         self._pressure = pressure
         self._wake()
 
     def take_evicted(self) -> Sequence[str]:
-        """Return the runs that were evicted and forgotten since this was last called; from any thread."""
+        """Return the runs that were evicted and forgotten since the last call; from any thread."""
         evicted, self._evicted = self._evicted, ()
         return evicted
 
     def clear(self, directories: Sequence[str]) -> None:
-        """Have the work directories deleted of runs that are over, by the directories of the runs; from any thread."""
+        """Have the work directories of ended runs deleted, by the runs' directories; from any thread."""
         with self._lock:
             self._send({"clear": list(directories)})
 
@@ -202,7 +203,7 @@ class ProcessEngine:
                 self._send({"stops": ordered})
 
     def observe(self) -> Mapping[str, Observation]:
-        """Return every run not yet forgotten."""
+        """Return every run that was not forgotten yet."""
         with self._lock:
             if self._snapshot is None:
                 self._snapshot = MappingProxyType(dict(self._observed))
@@ -229,7 +230,7 @@ class ProcessEngine:
             self._wakes.append(wake)
 
     def trouble(self) -> str | None:
-        """Say that the shim is unreachable or does not answer, if so."""
+        """Say whether the shim is unreachable or does not answer."""
         return self._trouble
 
     def close(self) -> None:
@@ -242,16 +243,16 @@ class ProcessEngine:
             self._reader.join()
 
     def close_with(self, close: Callable[[], None]) -> None:
-        """Have something closed with this."""
+        """Have something closed together with this engine."""
         self._also_closed.append(close)
 
     # the shim
 
     def _send(self, body: dict[str, Any]) -> None:
-        """Send with the lock held, so that messages are in order; the reader repairs a broken connection."""
+        """Send with the lock held, so that messages stay in order; the reader repairs a broken connection."""
         self._sequence += 1
         message = {"seq": self._sequence, **body}
-        # Orders are in `_orders`: a shim that has forgotten the run would start it once more. Stops are in `_stops`.
+        # Orders are in `_orders`: a shim that has forgotten the run would start it again. Stops are in `_stops`.
         if "orders" not in body and "stops" not in body:
             self._unacknowledged[self._sequence] = message
         try:
@@ -267,13 +268,13 @@ class ProcessEngine:
             jobs = self._directory / "jobs"
             jobs.mkdir(mode=0o700, exist_ok=True)
             for folder in (self._directory, jobs):
-                folder.chmod(0o700 if self._accounts is None else 0o711)  # then each run's own is private
+                folder.chmod(0o700 if self._accounts is None else 0o711)  # Each run's own directory is private then.
         except OSError as error:
             msg = f"cannot use {self._directory} for runs: {error.strerror}"
             raise EngineError(msg) from error
 
     def _connect(self) -> dict[str, Any]:
-        """Connect, take over what the shim has, and send what it has not acknowledged; returns its greeting."""
+        """Connect, take over the shim's runs, and send what it has not acknowledged; returns its greeting."""
         connection, first = connect(
             self._directory,
             environment=self._own_environment,
@@ -286,7 +287,8 @@ class ProcessEngine:
             self._replace(first["runs"])
             try:
                 connection.send({"seq": 0, "settings": self._settings})
-                if self._orders:  # a shim that died may not have come to them; one that has them ignores them
+                # A shim that died may not have passed them on; a supervisor that has them ignores them.
+                if self._orders:
                     connection.send({"seq": 0, "orders": list(self._orders.values())})
                 if self._stops:
                     connection.send({"seq": 0, "stops": list(self._stops.values())})
@@ -298,7 +300,7 @@ class ProcessEngine:
         return greeting
 
     def _replace(self, reports: Sequence[Mapping[str, Any]]) -> None:
-        """Take a full report for the truth, beside what is still on its way there."""
+        """Accept a full report as the truth, apart from messages still on their way to the shim."""
         on_the_way = self._unacknowledged.values()
         forgotten = {uid for message in on_the_way for uid in message.get("forget", ())}
         before = self._observed
@@ -336,7 +338,7 @@ class ProcessEngine:
         self._connection.close()
 
     def _listen_for_life(self) -> None:
-        """Ask a silent shim whether it is there; wake it, and at last replace it, when it does not answer."""
+        """Ask a silent shim whether it is alive; resume it, and finally replace it, if it does not answer."""
         now = time.monotonic()
         if self._asked_at is None:
             if now - self._heard_at >= _PING_EVERY_S:

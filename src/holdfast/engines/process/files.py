@@ -52,17 +52,17 @@ if TYPE_CHECKING:
 
 
 _MOST_BEGINNINGS = 64 << 10
-"""Bytes; some ten thousand programs. Of more, the newest are told apart."""
+"""Bytes; some ten thousand programs. If there are more, only the newest are told apart."""
 _NO_LOG = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EMLINK, errno.EINVAL)
-"""There is none yet or no more, or the program put something else in its place."""
+"""The file does not exist yet or any more, or the program put something else in its place."""
 _NANOSECONDS = 1_000_000_000
 _DISCARD_LIMIT_S = 20.0
-"""How long the deletion of what one job left may take; of what takes longer, the rest goes the next time."""
+"""Seconds for deleting what one job left; the rest goes the next time."""
 _REMOVAL = Path(removal.__file__).with_name("__main__.py")
 
 
 def log_path(directory: Path, job_id: str, attempt: int, rank: int) -> Path:
-    """Return where the output of one rank of one attempt is, stdout and stderr as they came.
+    """Return the path of the output of one rank of one attempt, stdout and stderr as they came.
 
     Its beginning may have been freed, see ``log_start``.
     """
@@ -70,7 +70,7 @@ def log_path(directory: Path, job_id: str, attempt: int, rank: int) -> Path:
 
 
 def log_start(path: Path) -> int:
-    """Return the offset of the first byte a log still has: a capped log keeps its offsets and loses its oldest part.
+    """Return the offset of the first byte of a log; a capped log keeps its offsets and loses its oldest part.
 
     Returns:
         0 for a whole log, and for one that does not exist.
@@ -88,7 +88,7 @@ def log_start(path: Path) -> int:
 
 
 def log_beginnings(path: Path, size: int) -> tuple[int, ...]:
-    """Return the offsets within a log of that size where programs after the first began, in order."""
+    """Return the offsets within a log of that size at which programs after the first began, in order."""
     began = path.with_name(BEGAN_OF[path.name])
     text = files.tail_text(os.fspath(began), _MOST_BEGINNINGS, _owner(path.parent))
     offsets = sorted(set(map(files.offset_in, text.splitlines())))
@@ -96,7 +96,7 @@ def log_beginnings(path: Path, size: int) -> tuple[int, ...]:
 
 
 def _owner(run: Path) -> int | None:
-    """Return whose the files of a run have to be where it is another account's: that may put links to others there.
+    """Return the owner that a run's files must have, if that is another account, which may plant links.
 
     Raises:
         OSError: There is no such run.
@@ -121,14 +121,13 @@ class ProcessLogs:
     """The logs below one engine directory."""
 
     def __init__(self, directory: Path) -> None:
-        """Remember the directory of the engine."""
         self._directory = directory
 
     def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int, stderr: bool = False) -> LogPart:
-        """Read at most ``limit`` bytes from ``offset``, or from where a capped log still begins.
+        """Read at most ``limit`` bytes from ``offset``, or from the present beginning of a capped log.
 
         Raises:
-            Unavailable: The file is there and cannot be read.
+            Unavailable: The file exists and cannot be read.
         """
         path = self._path(job_id, attempt, rank, stderr=stderr)
         try:
@@ -137,7 +136,7 @@ class ProcessLogs:
                 begins = max(offset, log_start(path)) if offset < size else offset
                 file.seek(begins)
                 data = file.read(limit)
-                # Looked up after reading: whatever was read of a program, its beginning was written down before.
+                # Looked up after reading: the beginning of any program read here was written down before.
                 return LogPart(data, size, begins, log_beginnings(path, size))
         except OSError as error:
             if error.errno in _NO_LOG:
@@ -145,16 +144,16 @@ class ProcessLogs:
             raise _unreadable(path, error) from error
 
     def times(self, job_id: str, attempt: int, rank: int, *, stderr: bool = False) -> LogTimes:
-        """Return when a log was written.
+        """Return when the parts of a log were written.
 
         Raises:
-            Unavailable: The file is there and cannot be read.
+            Unavailable: The file exists and cannot be read.
         """
         path = self._path(job_id, attempt, rank, stderr=stderr)
         try:
             noted = times.read(os.fspath(path.with_name(TIMES_OF[path.name])), _owner(path.parent))
         except OSError:
-            noted = times.NONE  # a short run has none: its log's last change says all
+            noted = times.NONE  # A short run has none: its log's last change says everything.
         try:
             with _opened(path) as file:
                 now = os.fstat(file.fileno())
@@ -168,10 +167,10 @@ class ProcessLogs:
         return LogTimes(ends, tuple(at / _NANOSECONDS for at in (*noted[1][:count], last)))
 
     def result(self, job_id: str, attempt: int, rank: int, *, limit: int) -> bytes | None:
-        """Return what a run left as its result.
+        """Return a run's result.
 
         Raises:
-            Unavailable: The file is there and cannot be read.
+            Unavailable: The file exists and cannot be read.
         """
         path = self._path(job_id, attempt, rank, stderr=False).with_name(RESULT)
         try:
@@ -199,14 +198,13 @@ class ProcessFiles:
     """The directories below one engine directory."""
 
     def __init__(self, directory: Path) -> None:
-        """Remember the directory of the engine."""
         self._directory = directory
 
     def discard(self, job_ids: Sequence[str]) -> Mapping[str, str]:
-        """Delete everything the runs of jobs left on the disk, of each within a time; nothing there is fine.
+        """Delete everything that the runs of jobs left on the disk, within a time per job; missing files are fine.
 
         Returns:
-            For each job of which something is left, what keeps it.
+            Why something is left, for each job of which something is.
 
         Raises:
             InvalidRequest: An id is not a file name.
@@ -228,26 +226,26 @@ class ProcessFiles:
 
 
 STACK_SIGNAL = 49
-"""Has a program that heeds it write its stacks to stderr: a real-time signal that nobody else is known to use."""
+"""Asks a program that handles it to write its stacks to stderr: a real-time signal without another known use."""
 CONTAINER = "main"
-"""What the one process of a local run is called in rules."""
+"""The container name of a local run's only process, in rules."""
 PERSONAL = frozenset({"HOME", "USER", "LOGNAME", "SHELL", "TMPDIR"})
-"""What of that is of the server's account, and is another's where programs run as another."""
+"""Variables of the server's account; a program that runs as another account gets that account's."""
 INHERITED = PERSONAL | {"PATH", "LANG", "LANGUAGE", "TZ"}
-"""What programs get of the server's environment, beside ``LC_*``; never its address or token."""
+"""Variables that programs inherit from the server, besides ``LC_*``; never its address or token."""
 _DEFAULTS = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 _NOT_IN_A_NAME = re.compile(r"[^A-Z0-9]")
 
 
 def base_environment(environ: Mapping[str, str], *, personal: bool = True) -> dict[str, str]:
-    """Choose what programs inherit, with or without what is of this process's account."""
+    """Choose what programs inherit, with or without the variables of this process's account."""
     inherited = INHERITED if personal else INHERITED - PERSONAL
     chosen = {name: value for name, value in environ.items() if name in inherited or name.startswith("LC_")}
     return {**_DEFAULTS, **chosen}
 
 
 def port_variable(name: str) -> str:
-    """Return the part of a port's variable after ``HOLDFAST_PORT_``: upper case, ``_`` for what a name cannot hold."""
+    """Return the part of a port's variable after ``HOLDFAST_PORT_``: upper case, ``_`` for invalid characters."""
     return _NOT_IN_A_NAME.sub("_", name.upper())
 
 
@@ -259,11 +257,11 @@ def launch_message(
     accounts: Mapping[str, str] | None = None,
     blob: Callable[[str, SecretUser], Path] | None = None,
 ) -> dict[str, Any]:
-    """Build the shim's launch message; ports are the shim's to choose, ``devices`` are all GPUs of the run's node.
+    """Build the shim's launch message. The shim chooses ports; ``devices`` are all GPUs of the run's node.
 
-    Given ``accounts``, it is to run as its submitter's, by that table or else by its own name.
+    With ``accounts`` the run gets its submitter's account, from that table or by the submitter's own name.
     """
-    [main] = order.containers  # more than one is more than its engine is capable of
+    [main] = order.containers  # The engine does not claim to run more than one container.
     job = job_directory(directory, order.job_id)
     run = f"{job}/{order.attempt}.{order.rank}"
     identity = {
@@ -314,7 +312,7 @@ def launch_message(
 
 
 def _preparing(order: RunOrder, blob: Callable[[str, SecretUser], Path] | None) -> dict[str, Any]:
-    """Write down what is done before its program is started, and with its work directory after it."""
+    """Describe what happens before the program is started, and to its work directory afterwards."""
     message: dict[str, Any] = {} if order.keeps_work else {"clear": True}
     if order.inputs:
         message["inputs"] = _inputs(order, blob)
@@ -324,7 +322,7 @@ def _preparing(order: RunOrder, blob: Callable[[str, SecretUser], Path] | None) 
 
 
 def _inputs(order: RunOrder, blob: Callable[[str, SecretUser], Path] | None) -> list[tuple[str, str, str]]:
-    """Write down what is put into the work directory: its name, nothing for an archive; itself; or where it is."""
+    """Describe the inputs of the work directory: name (empty for an archive), then content or path."""
     user = _user(order)
     return [
         (
@@ -370,7 +368,7 @@ def observation(report: Mapping[str, Any]) -> Observation:
 
 def _outcome(report: Mapping[str, Any], facts: Mapping[str, Any]) -> RunOutcome:
     containers: tuple[ContainerResult, ...] = ()
-    if "reason" in facts or facts.get("message"):  # else it never had a process
+    if "reason" in facts or facts.get("message"):  # Otherwise it never had a process.
         result = ContainerResult(
             exit_code=facts.get("exit_code"),
             name=CONTAINER,

@@ -1,4 +1,4 @@
-"""The places of this machine: its nodes, and what their labels say of how runs are held there."""
+"""The places of this machine: its nodes, with labels for how runs are limited there."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MEMORY_LABEL = "holdfast.dev/memory"
-"""Node label that says how memory limits are enforced: ``cgroup-v2``, ``cgroup-v1`` or ``rss`` (watched)."""
+"""Node label for how memory limits are enforced: ``cgroup-v2``, ``cgroup-v1`` or ``rss`` (watched)."""
 PIDS_LABEL = "holdfast.dev/pids"
-"""Node label that says how the number of processes of a run is limited: ``cgroup-v2``, ``cgroup-v1`` or ``none``."""
+"""Node label for how the number of processes of a run is limited: ``cgroup-v2``, ``cgroup-v1`` or ``none``."""
 CONTAINMENT_LABEL = "holdfast.dev/containment"
-"""Node label that says what a run cannot leave: ``cgroup-v2``, ``cgroup-v1``, or ``supervisor``: it can be killed."""
+"""Node label for what a run cannot escape: ``cgroup-v2``, ``cgroup-v1``, or ``supervisor``, which can be killed."""
 HOSTNAME_LABEL = "kubernetes.io/hostname"
-"""Node label with the node's name, as Kubernetes has it: for node selectors and exclusive topologies."""
+"""Node label with the node's name, as in Kubernetes, for node selectors and exclusive topologies."""
 
 
 def default_nodes(count: int = 1) -> tuple[NodeInfo, ...]:
-    """Describe this machine as one node, or as several that each have all of it (to try things out)."""
+    """Describe this machine as one node, or for trials as several nodes that each have all of it."""
     host = socket.gethostname().split(".")[0].lower() or "local"
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     capacity = Resources(cpu_m=(os.cpu_count() or 1) * 1000, memory=memory)
@@ -33,7 +33,7 @@ def default_nodes(count: int = 1) -> tuple[NodeInfo, ...]:
 
 
 def labelled(nodes: Sequence[NodeInfo], hello: Mapping[str, Any]) -> tuple[NodeInfo, ...]:
-    """Return nodes with labels for what a shim says in its greeting."""
+    """Return nodes with labels from a shim's greeting."""
     ways = {
         MEMORY_LABEL: hello["memory"],
         PIDS_LABEL: hello.get("pids", "none"),

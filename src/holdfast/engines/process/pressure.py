@@ -1,7 +1,7 @@
-"""Looks again and again at how much memory and disk this machine has left, and tells when that is too little.
+"""Watches how much memory and disk this machine has left, and reports shortages.
 
-In a thread of its own: a disk may hang. What was evicted while there was too little disk leaves its work folder, as a
-pod that is evicted leaves its own; its log and its checkpoints stay.
+It runs in a thread of its own, because a disk may hang. A run evicted for lack of disk loses its work folder, as an
+evicted pod does; its log and checkpoints stay.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 1.0
 PLACES_EVERY_S = 10.0
-"""How often it is looked up where programs work."""
+"""Seconds between looks at where programs work."""
 _DISK = frozenset({Shortage.DISK, Shortage.INODES})
 _log = logging.getLogger(__name__)
 
 
 class PressureWatch:
-    """Tells what a machine lacks, at every look while it lacks anything, and once more when it does not."""
+    """Reports what a machine lacks: at every look while it lacks anything, and once when it no longer does."""
 
     def __init__(
         self,
@@ -46,14 +46,14 @@ class PressureWatch:
         clear: Callable[[Sequence[str]], None],
         tell: Callable[[Pressure | None], None],
     ) -> None:
-        """Begin to look.
+        """Begin to watch.
 
         Args:
-            directory: Where the files of runs are.
+            directory: The directory of the runs' files.
             thresholds: What must be available.
-            observe: Returns the runs there are.
-            evicted: Returns the uids of runs that were evicted and are over, each once.
-            clear: Has the work directories of runs deleted, by the directories of the runs; does not wait for that.
+            observe: Returns the present runs.
+            evicted: Returns the uids of evicted runs that are over, each once.
+            clear: Has the work directories of runs deleted, by the runs' directories, without waiting.
             tell: Called from a thread.
         """
         self._directory, self._path = os.fspath(directory), directory
@@ -69,14 +69,14 @@ class PressureWatch:
         threading.Thread(target=self._run, name="holdfast-pressure", daemon=True).start()
 
     def close(self) -> None:
-        """Stop looking."""
+        """Stop watching."""
         self._closed.set()
 
     def _run(self) -> None:
         while not self._closed.is_set():
             try:
                 self._once(time.monotonic())
-            except (OSError, ValueError, HoldfastError):  # the next look may fare better
+            except (OSError, ValueError, HoldfastError):  # The next look may succeed.
                 _log.exception("could not look at how much memory and disk there is")
             self._closed.wait(LOOK_EVERY_S)
 

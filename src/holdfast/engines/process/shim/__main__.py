@@ -25,12 +25,12 @@ def main() -> None:
         lock = os.open(LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return  # one is serving, or about to leave: whoever started us tries to connect again
+        return  # Another shim is serving or about to leave: the starter tries to connect again.
     listener = _bind()
     reading, writing = os.pipe()
     if os.fork():
         os.close(writing)
-        os.read(reading, 1)  # until the other listens: its process is the one that connections name
+        os.read(reading, 1)  # Wait until the other one listens: its process is the one that connections name.
         os._exit(0)
     _detach()
     listener.listen(16)
@@ -45,7 +45,7 @@ def _bind() -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     usual = os.umask(0o077)
     listener.bind(SOCKET_NAME)
-    os.umask(usual)  # runs inherit the server's
+    os.umask(usual)  # Runs inherit the server's umask.
     listener.settimeout(0)
     return listener
 
@@ -55,7 +55,7 @@ def _detach() -> None:
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1):
-        os.dup2(null, standard)  # runs inherit 0 as their stdin
+        os.dup2(null, standard)  # Runs inherit descriptor 0 as their stdin.
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The Unix account a program runs as where that is not ours: only root can have others, and only the child becomes one.
+"""The Unix account that a program runs as, if not the server's: only root can switch, and only the child does.
 
-What is done with the files of such a run, which its account can replace by anything, is done with that account's
-rights: so a link there leads nowhere that the account itself could not go.
+The account can replace the files of such a run by anything. Whatever is done with them is done with the account's
+rights: so a link leads nowhere that the account could not go itself.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _UMASK = 0o022
 _ENTERING, _STARTING, _INVALID = "entering", "starting", "invalid"
 _LONGEST_COMPLAINT, _COULD_NOT = 64, 127
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT)
-"""What a program must not find ignored; handlers go by themselves when it starts."""
+"""Signals that a program must not find ignored; handlers disappear by themselves when it starts."""
 
 
 class NoAccount(Exception):
-    """There is no such account, or not any more."""
+    """The account does not exist, or no longer."""
 
 
 class CannotEnter(OSError):
-    """The working directory is closed to the account, or missing."""
+    """The account cannot enter the working directory, or there is none."""
 
 
 class Account:
@@ -41,7 +41,7 @@ class Account:
     __slots__ = ("environment", "gid", "groups", "name", "uid")
 
     def __init__(self, name: str, uid: int | None) -> None:
-        """Remember which it was when the run was submitted."""
+        """Remember the account as it was when the run was submitted."""
         self.name = name
         self.uid = -1 if uid is None else uid
         self.gid = _NOBODY
@@ -50,15 +50,15 @@ class Account:
 
     @classmethod
     def of(cls, order: Mapping[str, Any]) -> Account | None:
-        """Return the account an order names; ``None``: the program runs as we do."""
+        """Return the account an order names, or ``None`` if the program runs as the server's account."""
         named = order.get("account")
         return None if named is None else cls(*named)
 
     def look_up(self) -> None:
-        """Ask the system for its groups and its home, which may take as long as a directory service does.
+        """Ask the system for its groups and home, which may take as long as a directory service does.
 
         Raises:
-            NoAccount: It is gone, or is another's by now.
+            NoAccount: It no longer exists, or its number belongs to another account by now.
         """
         try:
             entry = pwd.getpwnam(self.name)
@@ -74,11 +74,11 @@ class Account:
         self.environment = {"HOME": entry.pw_dir, "USER": self.name, "LOGNAME": self.name, "SHELL": shell}
 
     def give(self, path: str) -> None:
-        """Make it the owner of what was just made, in a directory that only we can change."""
+        """Make it the owner of a new file, in a directory that only the server's account can change."""
         os.chown(path, self.uid, self.gid, follow_symlinks=False)
 
     def owns(self, path: str) -> bool:
-        """Whether something is there and its own."""
+        """Whether a file exists and is its own."""
         try:
             return os.lstat(path).st_uid == self.uid
         except FileNotFoundError:
@@ -87,7 +87,7 @@ class Account:
 
 @contextmanager
 def acting(account: Account | None) -> Iterator[None]:
-    """Have no rights but those of an account meanwhile; ours are kept aside, so it can neither signal nor trace us."""
+    """Act with an account's rights only; ours are set aside, so that it can neither signal nor trace us."""
     if account is None:
         yield
         return
@@ -109,15 +109,15 @@ def start(
     """Start a program as an account, in a session of its own; returns its pid.
 
     Args:
-        account: Which one; ``None``: as we do.
-        logs: Descriptors of its output; the last is of standard error.
-        enter: Goes to its working directory; called with the account's rights, as what follows.
+        account: The account; ``None`` for the server's own.
+        logs: Descriptors for its output; the last one is stderr.
+        enter: Changes to its working directory; called with the account's rights, as is ``execute``.
         execute: Becomes the program.
 
     Raises:
         CannotEnter: It cannot start there.
         OSError: It cannot be started.
-        ValueError: No system call can carry what was given.
+        ValueError: An argument cannot be passed to a system call.
     """
     reading, writing = os.pipe2(os.O_CLOEXEC)
     try:
@@ -144,7 +144,7 @@ def start(
 def _give_up_rights(account: Account) -> None:
     os.umask(_UMASK)
     if account.uid != 0:
-        leave_keyring()  # while it still counts as ours: people may have few
+        leave_keyring()  # Done while it still counts as the server's process: an account may have few processes.
     os.setgroups(account.groups)
     os.setresgid(account.gid, account.gid, account.gid)
     os.setresuid(account.uid, account.uid, account.uid)

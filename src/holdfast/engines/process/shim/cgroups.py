@@ -1,7 +1,7 @@
-"""Control groups, version 2 or 1: one for each supervisor, used again for each of its runs.
+"""Control groups, version 2 or 1: one for each supervisor, reused for each of its runs.
 
-A supervisor is in its own group, so that whatever it starts is in it from the first instruction, at no cost; making and
-removing a group for each run costs more than the run.
+A supervisor is in its own group, so that its program is in it from the first instruction at no cost; creating and
+removing a group per run costs more than the run.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
 RSS = "rss"
 V1, V2 = "cgroup-v1", "cgroup-v2"
 PIDS_LIMIT = 8192
-"""Processes and threads of a run with a version 2 group, which costs nothing more, where no other limit is set."""
+"""Processes and threads of a run with a version 2 group, where no other limit is set; costs nothing more."""
 OWN_BYTES = 1 << 20
-"""Room for the supervisor itself in its group, beside what the run may use."""
+"""Bytes for the supervisor itself in its group, in addition to the run's limit."""
 LEAST_BYTES = 1 << 20
-"""The least a run may use: without room to start it the kernel kills its supervisor, whose memory it shares then."""
+"""The smallest limit: with less, the kernel kills the supervisor, whose memory a starting run shares."""
 LEAST_FORKED_BYTES = 16 << 20
-"""The same for a run whose first process is a copy of its supervisor, until that becomes its program."""
+"""The same for a run whose first process is a copy of its supervisor until it becomes the program."""
 _OURS = "holdfast-"
 _LEFT_BYTES = 8 << 20
-"""File cache of earlier runs beyond which it is given back first: it would count for the next run."""
+"""File cache of earlier runs, in bytes, beyond which it is freed first: it would count for the next run."""
 
 
 class Cgroups:
-    """Where groups can be made: our own directory in each hierarchy."""
+    """The places for groups: the server's directory in each hierarchy."""
 
     def __init__(self, name: str, paths: tuple[str, ...]) -> None:
-        """Open our directories, the one for memory first; raises OSError."""
+        """Open the directories, the one for memory first; raises OSError."""
         self.name = name
         self.paths = paths
         self.counts_processes = len(paths) > 1 if name == V1 else "pids" in _text(f"{paths[0]}/cgroup.controllers")
         self._held = [_hold(path) for path in paths]
 
     def group(self, number: int) -> Group:
-        """Return the group of a supervisor, made or not."""
+        """Return the group of a supervisor, whether it exists or not."""
         return Group(self.name, tuple(f"{path}/s{number}" for path in self.paths))
 
     def numbers(self) -> list[int]:
@@ -53,7 +53,7 @@ class Cgroups:
         return [int(folder.name[1:]) for folder in Path(self.paths[0]).iterdir() if folder.name[1:].isdecimal()]
 
     def clear(self, living: Container[int]) -> None:
-        """Kill and remove what supervisors left that are not alive any more."""
+        """Kill and remove what dead supervisors left."""
         for path in self.paths:
             for folder in Path(path).iterdir():
                 number = folder.name[1:]
@@ -63,7 +63,7 @@ class Cgroups:
                     group.remove()
 
     def close(self) -> None:
-        """Remove our directories, and those of shims that were killed, where nothing is left in them."""
+        """Remove our directories and those of killed shims, if they are empty."""
         for path, held in zip(self.paths, self._held, strict=True):
             os.close(held)
             for folder in Path(path).parent.glob(f"{_OURS}*"):
@@ -74,7 +74,6 @@ class Group:
     """One supervisor's group, in each hierarchy."""
 
     def __init__(self, name: str, paths: tuple[str, ...]) -> None:
-        """Remember where it is."""
         self.name = name
         self.paths = paths
         self._memory = 0
@@ -83,14 +82,14 @@ class Group:
         self._seen = (0, 0, 0, 0)
 
     def enter(self) -> None:
-        """Make the group and move the calling process into it; raises OSError."""
+        """Create the group and move the calling process into it; raises OSError."""
         for path in self.paths:
             with suppress(FileExistsError):
                 os.mkdir(path)  # noqa: PTH102 - a Path makes a process touch memory that it would share
             _write(f"{path}/cgroup.procs", str(os.getpid()))
 
     def prepare(self, memory: int, pids: int, *, forked: bool = False) -> bool:
-        """Limit it for a run; returns whether the limit on memory is in force.
+        """Set its limits for a run; returns whether the memory limit is in force.
 
         Args:
             memory: Bytes; 0 for no limit.
@@ -118,7 +117,7 @@ class Group:
         self._pids = pids
         path = self.paths[-1]
         if self.name == V2:
-            _try_write(f"{path}/pids.max", str((pids or PIDS_LIMIT) + 1))  # the supervisor is one of them
+            _try_write(f"{path}/pids.max", str((pids or PIDS_LIMIT) + 1))  # The supervisor is one of them.
         elif len(self.paths) > 1:
             _try_write(f"{path}/pids.max", str(pids + 1) if pids else "max")
 
@@ -144,7 +143,7 @@ class Group:
         return _number(self._memory_file("current")) > _LEFT_BYTES
 
     def _begin_anew(self) -> bool:
-        """Have a new group in its place: what an earlier run left in shared memory would count for the next one."""
+        """Replace it by a new group: what an earlier run left in shared memory would count for the next one."""
         self.leave()
         self._memory, self._pids = 0, -1
         try:
@@ -167,19 +166,19 @@ class Group:
         return f"{self.paths[0]}/{v1[what] if self.name == V1 else f'memory.{what}'}"
 
     def oom_killed(self) -> bool:
-        """Whether the kernel killed in it for memory since ``prepare``."""
+        """Whether the kernel killed a process in it for memory since ``prepare``."""
         return self._oom_kills() > self._seen[0]
 
     def reached_memory_limit(self) -> bool:
-        """Whether memory was asked for in it beyond its limit since ``prepare``."""
+        """Whether memory beyond its limit was requested since ``prepare``."""
         return self._memory > 0 and self._times_reached() > self._seen[3]
 
     def refused_fork(self) -> bool:
-        """Whether it may not have had one more process since ``prepare``, where that was limited."""
+        """Whether the process limit refused a process since ``prepare``."""
         return self._counted and self._refused_forks() > self._seen[1]
 
     def peak(self) -> int:
-        """Return the most memory in bytes used since ``prepare``, 0 where only a run before is known to have had it."""
+        """Return the peak memory in bytes since ``prepare``; 0 if the peak may belong to an earlier run."""
         peak = _number(self._memory_file("peak"))
         return max(0, peak - OWN_BYTES) if self.name == V1 or peak > self._seen[2] else 0
 
@@ -194,42 +193,42 @@ class Group:
         return _field(f"{self.paths[-1]}/pids.events", "max")
 
     def members(self) -> list[int]:
-        """List its processes but the calling one."""
+        """List its processes except the calling one."""
         own = str(os.getpid())
         return [int(pid) for pid in _text(f"{self.paths[0]}/cgroup.procs").split() if pid != own]
 
     def kill(self) -> bool:
-        """Kill every process in it but the calling one; returns whether there was any."""
+        """Kill every process in it except the calling one; returns whether there was any."""
         pids = self.members()
         if not pids:
             return False
-        _try_write(f"{self.paths[-1]}/pids.max", "0")  # what is being killed must not grow faster
+        _try_write(f"{self.paths[-1]}/pids.max", "0")  # Keeps a dying group from growing faster than it is killed.
         self._pids = -1
         for pid in pids:
             processes.kill(pid, signal.SIGKILL)
         return True
 
     def remove(self) -> bool:
-        """Remove it, empty; returns whether it is gone."""
+        """Remove the empty group; returns whether it is gone."""
         return not [path for path in self.paths if not _remove(path)]
 
     def leave(self) -> None:
-        """Move the calling process out of it, to where our directories are, and remove it."""
+        """Move the calling process out of it, into the parent group, and remove it."""
         for path in self.paths:
             _try_write(f"{path.rpartition('/')[0].rpartition('/')[0]}/cgroup.procs", str(os.getpid()))
         self.remove()
 
 
 def find(directory: str, place: str, measure: str) -> Cgroups | None:
-    """Find a way to have control groups.
+    """Find a way to use control groups.
 
     Args:
-        directory: Whose runs they are for.
+        directory: The directory of the runs.
         place: Tells the directory from a copy of it.
-        measure: ``auto``, or ``rss`` to have none.
+        measure: ``auto``, or ``rss`` for none.
 
     Returns:
-        ``None`` where there is none, or none is wanted.
+        ``None`` if there is no way, or none is wanted.
     """
     if measure == RSS:
         return None
@@ -245,7 +244,7 @@ def find(directory: str, place: str, measure: str) -> Cgroups | None:
 
 
 def _opened(version: str, path: str, name: str) -> Cgroups:
-    """Make sure that limits can be written in a directory of ours; raises OSError."""
+    """Make sure that limits can be written in our directory; raises OSError."""
     if version == V1:
         _write(f"{path}/memory.limit_in_bytes", "-1")
         pids = _pids_hierarchy(name)
@@ -276,14 +275,14 @@ def _candidates() -> Iterator[tuple[str, str]]:
 
 
 def _seen_from_here(fields: list[str], path: str) -> str:
-    """Return where a group is below its mount, which may show a part of the hierarchy only."""
+    """Return a group's path below its mount, which may show only part of the hierarchy."""
     root, mount = fields[3], fields[4]
     inside = path[len(root.rstrip("/")) :] if path.startswith(root) else ""
     return mount + inside.rstrip("/")
 
 
 def _pids_hierarchy(name: str) -> str:
-    """Make our directory in version 1's hierarchy of process counts; empty where there is none we may write."""
+    """Create our directory in version 1's hierarchy of process counts; empty if there is none that we may write."""
     own = dict(_own_groups())
     for fields, kind, options in _mounts():
         if kind == "cgroup" and "pids" in options.split(","):
@@ -311,7 +310,7 @@ def _mounts() -> Iterator[tuple[list[str], str, str]]:
 
 
 def _hold(path: str) -> int:
-    """Keep other shims from removing a directory for as long as this process lives; raises OSError."""
+    """Keep other shims from removing a directory while this process lives; raises OSError."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     return fd
@@ -326,10 +325,10 @@ def _remove_abandoned(path: Path) -> None:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for folder in path.iterdir():
             if folder.is_dir():
-                _remove(str(folder))  # which fails where a process is left in it
+                _remove(str(folder))  # This fails if a process is left in it.
         _remove(str(path))
     except OSError:
-        return  # another shim's
+        return  # It belongs to another shim.
     finally:
         os.close(fd)
 
@@ -361,7 +360,8 @@ def _field(path: str, name: str) -> int:
 
 
 def _write(path: str, text: str) -> None:
-    fd = os.open(path, os.O_WRONLY)  # never creates: a missing control file means no such controller
+    # Never creates the file: a missing control file means that the controller is missing.
+    fd = os.open(path, os.O_WRONLY)
     try:
         os.write(fd, text.encode())
     finally:

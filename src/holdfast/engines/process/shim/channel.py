@@ -1,4 +1,4 @@
-"""One connection, to a client or between shim and supervisor: JSON lines both ways, without ever waiting."""
+"""A connection to a client, or between shim and supervisor: JSON lines both ways, never waiting."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Channel:
-    """A non-blocking socket with buffers, and the news its client has yet to get."""
+    """A non-blocking socket with buffers, and the news that its client has yet to get."""
 
     def __init__(self, fd: int) -> None:
         """Take over a connected socket's descriptor."""
         self.fd = fd
         self.open = True
         self.dirty: dict[str, None] = {}
-        """Uids of runs to report, in order of first change; reporting late merges changes."""
+        """Uids of runs to report, in order of first change; a late report merges changes."""
         self.gone: list[str] = []
-        """Uids another client had forgotten."""
+        """Uids that another client has forgotten."""
         self.urgent = False
-        """Whether some of that is worth telling at once."""
+        """Whether some of the news should be sent at once."""
         self.told_at = float("-inf")
-        """When it was told something, on the monotonic clock."""
+        """When news was last sent, by the monotonic clock."""
         self.acknowledge = 0
-        """The last message handled and not acknowledged, 0 if none."""
+        """The last message handled and not acknowledged yet, 0 if none."""
         self._received = bytearray()
         self._complete: deque[bytearray] = deque()
-        """Messages that have arrived and nobody has taken yet."""
+        """Messages received and not taken yet."""
         self._unsent = b""
 
     @property
@@ -45,13 +45,13 @@ class Channel:
 
     @property
     def sending(self) -> bool:
-        """Whether the other side has not read all of what was sent."""
+        """Whether the other side has not read everything sent."""
         return bool(self._unsent)
 
     def receive(self) -> Iterator[Message]:
         """Return the complete messages that have arrived; notices when the other side is gone.
 
-        Who takes only some of them is given the others the next time.
+        A caller that takes only some of them gets the others the next time.
         """
         while self.open:
             try:
@@ -70,12 +70,12 @@ class Channel:
             yield json.loads(self._complete.popleft())
 
     def send(self, message: Message) -> None:
-        """Send a message, or what fits of it; ``push`` sends more."""
+        """Send a message, or as much as fits; ``push`` sends the rest."""
         self._unsent += _encode(message).encode() + b"\n"
         self.push()
 
     def push(self) -> None:
-        """Send more of what is left."""
+        """Send more of the rest."""
         if not self._unsent:
             return
         try:

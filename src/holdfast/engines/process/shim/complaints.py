@@ -1,4 +1,4 @@
-"""Writes into the shim's log, on standard error; a disk that does not take it keeps nobody from going on."""
+"""Writes to the shim's log, on stderr; a disk that refuses it stops nobody."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ def complain(what: str) -> None:
 
 
 def complain_of_exception() -> None:
-    """Write the traceback of what is being handled."""
+    """Write the traceback of the present exception."""
     complain(traceback.format_exc())
 
 
 class Complaint:
-    """One thing that goes wrong for a while: said when it begins and when it is over, however often it is tried."""
+    """One lasting fault: logged when it begins and when it is over, however often it recurs meanwhile."""
 
     def __init__(self, over: str) -> None:
-        """Begin with nothing wrong; ``over`` is said at the end."""
+        """Begin without a fault; ``over`` is logged at its end."""
         self._over, self._is_said = over, False
 
     def begins(self, what: str) -> None:
-        """Say what goes wrong, unless that was said."""
+        """Log the fault, unless that was done."""
         if not self._is_said:
             complain(what)
         self._is_said = True
 
     def ends(self) -> None:
-        """Say that it is over, if it had begun."""
+        """Log that the fault is over, if there was one."""
         if self._is_said:
             complain(self._over)
         self._is_said = False

@@ -1,4 +1,4 @@
-"""Reads what a run wrote, bounded; keeps its log within its limit by giving the oldest part back to the disk."""
+"""Reads files that a run wrote, in bounded amounts; caps its log by freeing the oldest part."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ MESSAGE_BYTES = 4096
 TAIL_BYTES = 4096
 TAIL_LINES = 20
 LOG_BYTES = 64 << 10
-"""What of a failed run's output is handed over, for rules about it."""
+"""Bytes of a failed run's output that are handed over for rules to search."""
 _BLOCK = 4096
 _TOO_MANY_DIGITS = 19
 _NO_ROOM = 64 << 10
-"""Bytes free below which a disk counts as full: programs write at least a few blocks at once."""
+"""Free bytes below which a disk counts as full: programs write several blocks at once."""
 
 
 def read_head(path: str) -> str:
@@ -26,37 +26,37 @@ def read_head(path: str) -> str:
 
 
 def tail(path: str, begin: int = 0) -> tuple[str, list[str]]:
-    """Return the end of a file after its first ``begin`` bytes, and its last lines, both bounded."""
+    """Return the end of a file, without its first ``begin`` bytes, and its last lines; both bounded."""
     text = _text(path, LOG_BYTES, from_end=True, begin=begin).lstrip("\0")
     end = text.encode()[-TAIL_BYTES:].decode("utf-8", "replace")
     return text, last_lines(end)
 
 
 def last_lines(text: str) -> list[str]:
-    """Return the last lines of a text; what a progress bar wrote over itself is lines, too."""
+    """Return the last lines of a text; what a progress bar overwrote counts as lines, too."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
     return lines[-TAIL_LINES:] if text else []
 
 
 def last_line(path: str, begin: int = 0) -> str:
-    """Return the last line of a file after its first ``begin`` bytes that is not empty, bounded."""
+    """Return the last non-empty line of a file, without its first ``begin`` bytes; bounded."""
     lines = _text(path, TAIL_BYTES, from_end=True, begin=begin).split("\n")
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def offset_in(line: str) -> int:
-    """Return the offset in a line, 0 if it is not valid: programs can write there, too."""
+    """Parse an offset in a line; 0 if it is invalid, because programs can write to the file, too."""
     return int(line) if line.isdecimal() and len(line) < _TOO_MANY_DIGITS else 0
 
 
 def tail_text(path: str, size: int, owner: int | None = None) -> str:
-    """Return the last lines of a file as text, at most so many bytes of it, empty if there is none of its owner's."""
+    """Return the last lines of a file as text, bounded; empty if the owner has no such file."""
     text = _text(path, size, from_end=True, owner=owner)
     return text if len(text) < size else text[text.find("\n") + 1 :]
 
 
 def text_from(path: str, begin: int, size: int) -> str:
-    """Return what a file has after its first ``begin`` bytes, at most so many bytes of it."""
+    """Return the text of a file after its first ``begin`` bytes, bounded."""
     return _text(path, size, from_end=True, begin=begin)
 
 
@@ -75,10 +75,10 @@ def _text(path: str, size: int, *, from_end: bool, begin: int = 0, owner: int | 
 
 
 def open_plain(path: str, flags: int, owner: int | None = None) -> int:
-    """Open a regular file: what a program put in its place must neither block nor redirect us.
+    """Open a regular file: whatever a program put in its place must neither block nor redirect us.
 
     Raises:
-        OSError: It is not there, or is a link, a pipe, a directory, or not its owner's where one is given.
+        OSError: It does not exist; it is a link, a pipe or a directory; or it has not the given owner.
     """
     fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     status = os.fstat(fd)
@@ -98,7 +98,7 @@ def is_full(directory: str) -> bool:
 
 
 def lacks_inodes(directory: str) -> bool:
-    """Whether a directory's file system can have no more files, whatever space it has."""
+    """Whether a directory's file system has run out of inodes, whatever space it has."""
     try:
         facts = os.statvfs(directory)
     except OSError:
@@ -107,7 +107,7 @@ def lacks_inodes(directory: str) -> bool:
 
 
 def mark(path: str) -> tuple[int, int]:
-    """Return something that changes when a file does."""
+    """Return a value that changes when a file does."""
     try:
         facts = os.lstat(path)
     except OSError:
@@ -118,8 +118,8 @@ def mark(path: str) -> tuple[int, int]:
 def cap(path: str, limit: int) -> None:
     """Free the oldest part of a log that takes more than ``limit`` bytes of disk, keeping the newest half of that.
 
-    Its size and offsets stay as they are, so that readers and the program itself notice nothing: the part
-    freed becomes a hole. Where the file system has no holes, the log starts again from nothing.
+    Its size and offsets stay the same, so that neither readers nor the program notice: the freed part becomes a hole.
+    On a file system without holes the log starts again from nothing.
     """
     try:
         facts = os.lstat(path)
@@ -131,7 +131,7 @@ def cap(path: str, limit: int) -> None:
     try:
         length = (facts.st_size - limit // 2) // _BLOCK * _BLOCK
         if length > 0 and not punch_hole(fd, length):
-            with suppress(OSError):  # a disk that has become read-only
+            with suppress(OSError):  # The disk has become read-only.
                 os.ftruncate(fd, 0)
     finally:
         os.close(fd)

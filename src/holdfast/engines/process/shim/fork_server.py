@@ -1,8 +1,7 @@
-"""The process that supervisors, and what deletes work directories, are forked from.
+"""The process from which supervisors, and deleters of work directories, are forked.
 
-It does nothing else, so that they share nearly all their memory.
-
-Forked from the shim itself, each would keep its own copy of whatever the shim changes afterwards.
+It does nothing else, so that its children share nearly all their memory. Forked from the shim itself, each would get
+its own copy of whatever the shim changes afterwards.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ if TYPE_CHECKING:
 
 _CLOSED_ON_EXEC = False
 _FD_BYTES = 4
-"""A descriptor, as a message carries it."""
+"""A descriptor, as it is passed in a message."""
 _MOST_BYTES = 8192
-"""Of a request: the number of a supervisor, or the path that is to be deleted."""
+"""The content of a request: the number of a supervisor, or the path to delete."""
 
 
 class ForkServer:
-    """The shim's side: made anew when it has been killed."""
+    """The shim's side; it forks the server again if that was killed."""
 
     def __init__(self, surroundings: Surroundings, cgroups: Cgroups | None) -> None:
         """Fork it; raises OSError."""
@@ -50,13 +49,13 @@ class ForkServer:
         self._insist(b"%d" % number, sock)
 
     def clear(self, path: str, sock: socket.socket) -> None:
-        """Fork a process that deletes a work directory and tells a socket how that went; raises OSError."""
+        """Fork a process that deletes a work directory and reports over a socket; raises OSError."""
         self._insist(os.fsencode(path), sock)
 
     def _insist(self, request: bytes, sock: socket.socket) -> None:
         try:
             self._ask(request, sock)
-        except OSError:  # it was killed
+        except OSError:  # The fork server was killed.
             self._sock.close()
             self.pid, self._sock = self._make()
             self._ask(request, sock)
@@ -89,16 +88,16 @@ class ForkServer:
 
 
 def _serve(sock: socket.socket, surroundings: Surroundings, cgroups: Cgroups | None) -> NoReturn:
-    """Fork a process for each request, until the shim is gone.
+    """Fork a process for each request until the shim is gone.
 
-    Whatever the loop touches, the supervisors forked before no longer share with it: so it does little, and plainly.
+    Memory that this loop touches is no longer shared with earlier supervisors: so it does little, and plainly.
     """
     with suppress(BaseException):
         set_name("holdfast-fork")
         signal.set_wakeup_fd(-1)
         signal.signal(
             signal.SIGCHLD, signal.SIG_IGN
-        )  # a supervisor that has ended must not count as a process any more
+        )  # A supervisor that has ended must not count as a process any more.
         kept = sorted({sock.fileno(), surroundings.home})
         os.closerange(3, kept[0])
         os.closerange(kept[0] + 1, kept[1])
@@ -114,7 +113,8 @@ def _serve(sock: socket.socket, surroundings: Surroundings, cgroups: Cgroups | N
                 break
             fd = int.from_bytes(passed[0][2], sys.byteorder)
             if _fork(fd) == 0:
-                os.set_inheritable(fd, _CLOSED_ON_EXEC)  # who had it could speak for it, and outlive it
+                # Whoever holds it could speak for the supervisor and outlive it.
+                os.set_inheritable(fd, _CLOSED_ON_EXEC)
                 sock.close()
                 _become(request, fd, surroundings, cgroups)
             os.close(fd)
@@ -122,7 +122,7 @@ def _serve(sock: socket.socket, surroundings: Surroundings, cgroups: Cgroups | N
 
 
 def _fork(fd: int) -> int:
-    """Fork; where that is refused the shim is told why, and returns a number that is no child's."""
+    """Fork; if that is refused, tell the shim why and return a number that no child has."""
     try:
         return os.fork()
     except OSError as error:
@@ -131,13 +131,13 @@ def _fork(fd: int) -> int:
 
 
 def _tell_failure(fd: int, error: OSError) -> None:
-    """Tell the shim why there will be no supervisor at the other end."""
+    """Tell the shim why no supervisor will answer at the other end."""
     with suppress(OSError):
         os.write(fd, b'{"failed":%d}\n' % (error.errno or 0))
 
 
 def _fill_pages() -> list[object]:
-    """Use up the room on pages full of other things, so that what a supervisor makes unshares few of them."""
+    """Fill up partly used memory pages, so that what a supervisor allocates unshares few of them."""
     filling: list[object] = [bytes(size) for size in range(15, 495, 16) for _ in range(120)]
     filling += [[None] * size for size in range(1, 60) for _ in range(30)]
     filling += [{number: number} for number in range(300)]
@@ -145,7 +145,7 @@ def _fill_pages() -> list[object]:
 
 
 def _become(request: bytes, fd: int, surroundings: Surroundings, cgroups: Cgroups | None) -> NoReturn:
-    """Turn a child, forked a moment ago, into what was requested; ends the process."""
+    """Turn a newly forked child into what was requested; ends the process."""
     if request.isdigit():
         number = int(request)
         _become_supervisor(number, fd, surroundings, None if cgroups is None else cgroups.group(number))
@@ -163,7 +163,7 @@ def _begun(number: int, fd: int, surroundings: Surroundings, group: Group | None
 
 
 def _become_supervisor(number: int, fd: int, surroundings: Surroundings, group: Group | None) -> NoReturn:
-    """Turn a child of the shim, forked a moment ago, into a supervisor; ends the process."""
+    """Turn a newly forked child into a supervisor; ends the process."""
     code = 1
     try:
         os.setsid()

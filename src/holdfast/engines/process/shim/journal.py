@@ -1,13 +1,13 @@
-"""What survives the shim: one line per order, end and forgetting.
+"""The shim's journal, which survives it: one line per order, end and forgetting.
 
-Why there is a journal: the shim may be killed at any instruction, and whoever is started next must know every run that
-may exist. So an order is written before its program is started. A run that has an order and no end here may have begun,
-may still go on, or may have ended unseen; its supervisor's record says which, and where there is none it is looked for
-by its mark (``recovery``). A run without an order was never started, and can be started now. An end stays in the
-supervisor's record until it is written here, and here until the controller has it on disk, so no result is lost.
+The shim may be killed at any instruction, and its successor must know every run that may exist. So an order is written
+before its program is started. A run with an order and no end may have begun, may still run, or may have ended unseen;
+its supervisor's record tells which, and if there is none the program is looked for by its mark (``recovery``). A run
+without an order was never started and can be started now. An end stays in the supervisor's record until it is written
+here, and here until the controller has it on disk, so no result is lost.
 
-Lines are appended without syncing: they survive the shim's death, and a machine's death takes the programs with it. A
-line that was cut short is ended by the next shim, and ignored.
+Lines are appended without syncing: they survive the shim's death, and a machine's death takes the programs with it. The
+next shim ends a line that was cut short, and ignores it.
 """
 
 from __future__ import annotations
@@ -37,31 +37,31 @@ class Journal:
         self._path = path
         self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self.pending = bytearray()
-        """What a disk that is full or read-only refused."""
+        """Lines that a full or read-only disk refused."""
         self.refusal = 0
-        """The system's error number of the last refusal, 0 where the last write was not refused."""
+        """The system's error number of the last refused write, 0 if the last write succeeded."""
         self.size = os.fstat(self._fd).st_size
         if self.size and os.pread(self._fd, 1, self.size - 1) != b"\n":
-            self.pending += b"\n"  # a line cut short must not swallow the next
+            self.pending += b"\n"  # A line cut short must not swallow the next one.
         self._compact_at = COMPACT_BYTES
 
     def ordered(self, run: ShimRun) -> None:
-        """Note that a run is about to be started."""
+        """Record that a run is about to be started."""
         self._add(["order", run.uid, run.node, run.directory])
 
     def ended(self, run: ShimRun) -> None:
-        """Note how a run ended."""
+        """Record how a run ended."""
         self._add(["end", run.uid, run.started_at, run.progress, run.outcome])
 
     def forgot(self, uids: Iterable[str]) -> None:
-        """Note that these results are not needed any more."""
+        """Record that these results are no longer needed."""
         self._add(["forget", *uids])
 
     def _add(self, entry: list[object]) -> None:
         self.pending += _encode(entry).encode() + b"\n"
 
     def flush(self) -> bool:
-        """Hand everything noted to the kernel; what the disk refuses is kept and tried again next time.
+        """Write everything recorded to the file; lines that the disk refuses are kept for the next call.
 
         Returns:
             Whether nothing is left.
@@ -78,7 +78,7 @@ class Journal:
         return True
 
     def shrink(self, live: Container[str]) -> None:
-        """Rewrite it with the lines of runs that are still needed, once it has grown."""
+        """Rewrite it with the lines of runs still needed, once it has grown."""
         if self.size < self._compact_at or self.pending:
             return
         fresh = self._path + ".new"
@@ -92,7 +92,7 @@ class Journal:
                 os.close(fd)
                 raise
         except OSError:
-            self._compact_at *= 2  # a full disk: the long journal is still a right one
+            self._compact_at *= 2  # The disk is full; the long journal is still correct.
             return
         os.close(self._fd)
         self._fd = fd
@@ -103,18 +103,18 @@ class Journal:
         """Empty it: everything in it is forgotten."""
         if self.size or self.pending:
             self.pending.clear()
-            with suppress(OSError):  # it can be done later: nobody asks for what is in it
+            with suppress(OSError):  # This can be done later: nobody needs its content.
                 os.ftruncate(self._fd, 0)
                 self.size = 0
 
     def close(self) -> None:
-        """Write what is left and close."""
+        """Write the rest and close it."""
         self.flush()
         os.close(self._fd)
 
 
 def replay(path: str) -> dict[str, ShimRun]:
-    """Read a journal back: every run not forgotten, finished ones with their outcome."""
+    """Read a journal: every run not forgotten, ended ones with their outcome."""
     runs: dict[str, ShimRun] = {}
     for entry in _entries(path):
         _apply(entry, runs)
@@ -129,7 +129,7 @@ def _entries(path: str) -> Iterator[list[Any]]:
             try:
                 yield json.loads(line)
             except ValueError:
-                continue  # a line cut short by the shim's death
+                continue  # The shim's death cut this line short.
 
 
 def _apply(entry: list[Any], runs: dict[str, ShimRun]) -> None:

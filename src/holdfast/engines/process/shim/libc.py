@@ -1,4 +1,4 @@
-"""The calls of the C library that Python does not offer; where there is no such call, nothing happens."""
+"""Calls of the C library that Python does not offer; where a call does not exist, nothing happens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 try:
     import ctypes
-except ImportError:  # a Python built without it
+except ImportError:  # A Python built without ctypes.
     ctypes = None  # type: ignore[assignment]  # -- the checker knows modules only as present
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -17,21 +17,21 @@ _NO_SETUID_FIXUP = 1 << 2
 _PUNCH_HOLE_KEEP_SIZE = 3
 _CAPABILITIES_VERSION = 0x20080522
 _KEYCTL = {"x86_64": 250, "aarch64": 219, "riscv64": 219, "loongarch64": 219, "ppc64le": 271, "s390x": 280}
-"""The number of that system call, which the C library has no function for."""
+"""The number of the system call, for which the C library has no function."""
 _JOIN_SESSION_KEYRING = 1
 _libc = getattr(ctypes, "CDLL", lambda *_, **__: None)(None, use_errno=True)
-"""Opened once: that costs every process that does it a hundred pages."""
+"""Opened once: opening it costs each process a hundred pages."""
 _prctl = getattr(_libc, "prctl", None)
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every orphan below, so that no process a run leaves behind is lost."""
+    """Become the parent of every orphan below this process, so that no process of a run is lost."""
     if _prctl is not None:
         _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def gain_no_privileges() -> None:
-    """Have no program that this process becomes or starts gain any by being setuid; raises OSError if it cannot be."""
+    """Keep this process and its programs from gaining privileges by setuid; raises OSError if that fails."""
     if _prctl is None or _prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
@@ -42,7 +42,7 @@ def keeps_rights() -> bool:
 
 
 def give_up_capabilities() -> None:
-    """Have none of root's rights left, nor any to inherit.
+    """Give up all of root's rights, including inheritable ones.
 
     Raises:
         OSError: They cannot be given up.
@@ -55,22 +55,22 @@ def give_up_capabilities() -> None:
 
 
 def leave_keyring() -> None:
-    """Join a session keyring that is new and empty: whoever inherits one can read the keys in it, whosever they are.
+    """Join a new, empty session keyring: an inherited one lets this process read the keys in it, whoever owns them.
 
     Raises:
-        OSError: There are keyrings, and it cannot be left.
+        OSError: There are keyrings, and the inherited one cannot be left.
     """
     number = _KEYCTL.get(os.uname().machine)
     if _libc is None or number is None:
         return
     if _libc.syscall(ctypes.c_long(number), ctypes.c_long(_JOIN_SESSION_KEYRING), None) < 0:
         refused = ctypes.get_errno()
-        if refused not in {errno.ENOSYS, errno.EPERM}:  # a kernel or a container where nobody has any
+        if refused not in {errno.ENOSYS, errno.EPERM}:  # A kernel or container without keyrings.
             raise OSError(refused, os.strerror(refused))
 
 
 def set_name(name: str) -> None:
-    """Name the calling process for ``ps`` and ``top``; at most 15 characters count."""
+    """Name the calling process for ``ps`` and ``top``; only 15 characters count."""
     try:
         fd = os.open("/proc/self/comm", os.O_WRONLY)
         os.write(fd, name.encode())

@@ -1,6 +1,6 @@
-"""The shim's one loop: clients and supervisors in, signals in, reports out.
+"""The shim's single loop: clients and supervisors, signals, reports.
 
-It touches nothing a run could make it wait for: no file, directory or program of a run.
+It touches nothing on which a run could make it wait: no file, directory or program of a run.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from .records import Message, ShimRun
 
 JOURNAL_RETRY_S = 1.0
-"""How soon a write that a full disk refused is tried again."""
+"""Seconds after which a write refused by a full disk is tried again."""
 REPORT_EVERY_S = 0.02
-"""How often a client is told of anything but ends, at most: each report of a burst of starts costs it a transaction."""
+"""Seconds between reports to a client about anything but ends; in a burst each report costs it a transaction."""
 SETTLE_EVERY_S = 0.1
-"""How often what dead supervisors left is looked at, while there is any."""
+"""Seconds between looks at what dead supervisors left, while there is any."""
 SHORT_S = 0.5
-"""How soon is tried again what needs descriptors or processes that there are not."""
+"""Seconds after which an action that lacked descriptors or processes is tried again."""
 _FOREVER_S = 3600.0
 _OUR_OOM_SCORE = -900
 _PROGRAMS_OOM_SCORE = 500
@@ -49,7 +49,7 @@ _MOST_FILES = 65536
 
 
 def serve(directory: str, listener: socket.socket, *, limits: str, idle_s: float) -> None:
-    """Serve a directory, which is the working directory, until there is nothing to do and nobody to do it for."""
+    """Serve the working directory until there is nothing to do and no client."""
     _redirect_errors(ERRORS)
     set_name("holdfast-shim")
     adopt_orphans()
@@ -75,19 +75,19 @@ def serve(directory: str, listener: socket.socket, *, limits: str, idle_s: float
         if runs.settle():
             pool.close()
         journal.close()
-        with suppress(OSError):  # a name that nobody answers at is taken by the next shim
+        with suppress(OSError):  # The next shim takes over a name at which nobody answers.
             Path(SOCKET).unlink()
 
 
 def _redirect_errors(path: str) -> None:
-    """Replace the starter's stderr by a file of our own."""
+    """Redirect stderr from the starter's to a file of our own."""
     fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     os.dup2(fd, 2)
     os.close(fd)
 
 
 def _spare_ourselves() -> tuple[str, str] | None:
-    """Make the kernel prefer to kill programs when memory is short; returns our score and theirs."""
+    """Make the kernel prefer to kill programs when memory is short; returns the shim's score and the programs'."""
     path = Path("/proc/self/oom_score_adj")
     try:
         before = int(path.read_text())
@@ -96,14 +96,14 @@ def _spare_ourselves() -> tuple[str, str] | None:
             path.write_text(str(min(before, _OUR_OOM_SCORE)))
             programs = max(before, 0)
         except OSError:
-            pass  # only the privileged may lower theirs
+            pass  # Only a privileged process may lower its score.
         return path.read_text().strip(), str(programs)
     except (OSError, ValueError):
         return None
 
 
 def _raise_files_limit() -> tuple[int, int] | None:
-    """Make room for a connection to each supervisor; returns what programs are to have."""
+    """Raise the limit of open files for a connection to each supervisor; returns the limit for programs."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = min(hard, _MOST_FILES) if hard != resource.RLIM_INFINITY else _MOST_FILES
     if soft >= limit:
@@ -134,13 +134,13 @@ class Shim:
         self._more = False
         self._orphaned = False
         self._fading: list[SupervisorHandle] = []
-        """Supervisors that closed their connection, and are about to be dead."""
+        """Supervisors that closed their connection and are about to be dead."""
         self._settle_at = float("inf")
         self._take_over_at = self._listen_at = float("inf")
-        """When to try again what there were no descriptors or processes for: to take over runs, to let clients in."""
+        """When to retry what lacked descriptors or processes: taking over runs, accepting clients."""
         self._closed = Complaint("clients are let in")
         self._suspects: set[int] = set()
-        """Children of ours that seem to be leftovers: killed if they still do a moment later."""
+        """Children that look like leftovers; they are killed if they still do a moment later."""
         self._wakeup = wake_on_child()
         runs.changed = self._changed
         runs.engaged = self._listen_to
@@ -152,7 +152,8 @@ class Shim:
         """Loop until idle for long enough."""
         for handle in list(self._pool.handles.values()):
             self._listen_to(handle)
-            self._supervisor_readable(handle)  # what it said after its greeting is here: nothing calls us for it
+            # Messages after its greeting are buffered already, so no event announces them.
+            self._supervisor_readable(handle)
         self._runs.settle()
         self._settle_dead()
         while not self._is_idle(idle_s):
@@ -193,10 +194,10 @@ class Shim:
             due = min(due, idle_s)
         return min(max(due, 0.0), _FOREVER_S)
 
-    # supervisors
+    # Supervisors.
 
     def _listen_to(self, handle: SupervisorHandle) -> None:
-        if not handle.channel.open:  # it died before it could be told anything
+        if not handle.channel.open:  # It died before it could be told anything.
             self._fade(handle)
             return
         if not handle.heard:
@@ -205,7 +206,7 @@ class Shim:
         self._supervisor_sends(handle)
 
     def _fade(self, handle: SupervisorHandle) -> None:
-        """Handle a supervisor's closed connection: it is about to end."""
+        """Handle a closed connection: the supervisor is about to end."""
         if handle.heard:
             handle.heard = False
             self._selector.unregister(handle.channel.fd)
@@ -243,7 +244,7 @@ class Shim:
         self._settle_dead()
 
     def _settle_dead(self) -> None:
-        """Take in supervisors that have ended, and processes that became our children because of it."""
+        """Handle supervisors that have ended, and the processes that became our children."""
         for handle in [handle for handle in self._fading if self._pool.is_over(handle)]:
             self._fading.remove(handle)
             self._pool.drop(handle)
@@ -261,23 +262,23 @@ class Shim:
         self._recovery.again()
         self._take_over_at = moment.monotonic() + SHORT_S if self._recovery.waits else float("inf")
 
-    # clients
+    # Clients.
 
     def _listen(self) -> None:
         self._listen_at = float("inf")
         self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
 
     def _accept(self) -> None:
-        """Take in a client and tell it everything.
+        """Accept a client and tell it everything.
 
-        What others have sent is read first: a server that was killed may have left orders on the way, and its
-        successor must see them in the first report, or it would take them for lost.
+        Messages of other clients are read first: a killed server may have left orders on the way, and its successor
+        must see them in the first report, or it would take those runs for lost.
         """
         for other in list(self._channels):
             self._read(other)
         try:
             sock, _ = self._listener.accept()
-        except OSError as error:  # it waits there until it can be let in
+        except OSError as error:  # The client stays in the backlog until it can be accepted.
             self._closed.begins(f"a client cannot be let in: {error}")
             self._selector.unregister(self._listener)
             self._listen_at = moment.monotonic() + SHORT_S
@@ -341,7 +342,7 @@ class Shim:
                 other.gone += gone
         channel.acknowledge = message["seq"] or channel.acknowledge
 
-    # reporting
+    # Reports.
 
     def _changed(self, run: ShimRun) -> None:
         for channel in self._channels:
@@ -349,7 +350,7 @@ class Shim:
             channel.urgent = channel.urgent or run.outcome is not None
 
     def _report(self) -> None:
-        """Journal everything, then tell it."""
+        """Write everything to the journal, then report it."""
         self._runs.settle()
         now = moment.monotonic()
         for channel in list(self._channels):

@@ -1,4 +1,4 @@
-"""The shim's supervisors: started when needed, reused, found again by the next shim, stopped when idle."""
+"""The shim's supervisors: started when needed, reused, found again by the next shim, dismissed when idle."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from .supervisor.surroundings import Surroundings
 
 IDLE_KEPT = 4
-"""Supervisors without a run that stay for the next ones."""
+"""Idle supervisors to keep for the next runs."""
 IDLE_S = 3.0
-"""After how long those beyond are sent away."""
+"""Seconds after which further idle ones are dismissed."""
 UNBORN_S = 0.5
 _HELLO_S = 2.0
 _FAREWELL_S = 2.0
@@ -35,12 +35,11 @@ class SupervisorHandle:
     __slots__ = ("channel", "child", "heard", "idle_since", "made_at", "number", "pid", "uid")
 
     def __init__(self, number: int, pid: int, channel: Channel, *, child: bool) -> None:
-        """Begin with no run."""
         self.number = number
         self.pid = pid
         self.channel = channel
         self.child = child
-        """Whether it is below this shim's process, so that its orphans become our children."""
+        """Whether it descends from this shim's process, so that its orphans become the shim's children."""
         self.heard = False
         """Whether the loop listens to it."""
         self.made_at = moment.monotonic()
@@ -49,25 +48,25 @@ class SupervisorHandle:
 
 
 class Pool:
-    """Every supervisor."""
+    """All supervisors."""
 
     def __init__(self, surroundings: Surroundings, cgroups: Cgroups | None) -> None:
-        """Begin with none."""
         self.handles: dict[int, SupervisorHandle] = {}
         self.cgroups = cgroups
         self._fork_server = ForkServer(surroundings, cgroups)
         self._idle: deque[SupervisorHandle] = deque()
         self._returned: list[SupervisorHandle] = []
-        """Without a run, and with the end of their last one in records where it may be alone."""
+        """Idle supervisors whose record may be the only one of their last run's end."""
         self._worn: list[SupervisorHandle] = []
-        """Such ones that are to have no other run."""
+        """Idle supervisors that are to get no other run."""
         self._left: list[int] = []
-        """Dead ones whose records may be the only ones of an end, too."""
-        groups = cgroups.numbers() if cgroups is not None else []  # a program may be in that of a dead supervisor
+        """Dead supervisors whose records may be the only ones of an end."""
+        # The group of a dead supervisor may contain a program.
+        groups = cgroups.numbers() if cgroups is not None else []
         self._next = 1 + max([*(number for number, _ in files()), *groups], default=0)
 
     def take(self) -> SupervisorHandle:
-        """Return a supervisor with no run, making one where there is none; raises OSError."""
+        """Return an idle supervisor, starting one if there is none; raises OSError."""
         while self._idle:
             handle = self._idle.pop()
             if handle.number in self.handles and handle.channel.open:
@@ -81,16 +80,16 @@ class Pool:
         self._returned.append(handle)
 
     def give_up(self, handle: SupervisorHandle) -> None:
-        """Note that a supervisor has no run any more, and is to have no other."""
+        """Note that a supervisor has no run any more and is to get no other."""
         handle.uid = ""
         self._worn.append(handle)
 
     def leave_files(self, number: int) -> None:
-        """Note that nobody needs the files of a dead supervisor any more, once the journal has what they say."""
+        """Note that a dead supervisor's files are not needed, once the journal has their content."""
         self._left.append(number)
 
     def settle(self) -> None:
-        """Let go of records, now that the journal has what they say: reuse them, or have them removed."""
+        """Release records that the journal has by now: reuse or remove them."""
         self._idle.extend(self._returned)
         for handle in self._worn:
             self.dismiss(handle)
@@ -98,21 +97,21 @@ class Pool:
         self._left = [number for number in self._left if not _removed(number)]
 
     def shrink(self, now: float) -> None:
-        """Dismiss those that have been idle for long."""
+        """Dismiss supervisors that have been idle for long."""
         while len(self._idle) > IDLE_KEPT and now - self._idle[0].idle_since >= IDLE_S:
             self.dismiss(self._idle.popleft())
 
     def next_due(self) -> float:
-        """Return when ``shrink`` is needed next, on the monotonic clock."""
+        """Return when ``shrink`` is needed next, by the monotonic clock."""
         return self._idle[0].idle_since + IDLE_S if len(self._idle) > IDLE_KEPT else float("inf")
 
     @staticmethod
     def dismiss(handle: SupervisorHandle) -> None:
-        """Send a supervisor without a run away; its end is seen as every other."""
+        """Dismiss an idle supervisor; its end is noticed like any other."""
         handle.channel.send({"leave": True})
 
     def close(self) -> None:
-        """Send all away, where none has a run, and remove what was theirs when they have gone."""
+        """Dismiss all supervisors, if none has a run, and remove their files when they are gone."""
         for handle in self.handles.values():
             self.dismiss(handle)
         until = moment.monotonic() + _FAREWELL_S
@@ -139,51 +138,51 @@ class Pool:
         return handle
 
     def clear(self, path: str, sock: socket.socket) -> None:
-        """Fork a process that deletes a work directory and tells a socket how that went; raises OSError."""
+        """Fork a process that deletes a work directory and reports over a socket; raises OSError."""
         self._fork_server.clear(path, sock)
 
     def wake_fork_server(self) -> None:
-        """Resume the process that forks supervisors, in case somebody suspended it."""
+        """Resume the fork server, in case somebody suspended it."""
         self._fork_server.wake()
 
     def own_processes(self) -> set[int]:
-        """List the processes that may be children of ours and are no leftovers of a run."""
+        """List the processes that may be our children and are no leftovers of a run."""
         return {self._fork_server.pid, *(handle.pid for handle in self.handles.values())}
 
     def is_over(self, handle: SupervisorHandle) -> bool:
-        """Whether a supervisor is dead; one that could not even begin, at the earliest a moment after it was made.
+        """Whether a supervisor is dead; for one that could not even begin, at the earliest a moment after its start.
 
-        Another one would fare as it did, and nobody is to make them without a pause.
+        A new one would fail in the same way, and they must not be started without a pause.
         """
         unborn = not handle.pid and moment.monotonic() < handle.made_at + UNBORN_S
         return not unborn and self.is_dead(handle)
 
     @staticmethod
     def is_dead(handle: SupervisorHandle) -> bool:
-        """Whether a supervisor that closed its connection has ended, and what it left has found another parent."""
+        """Whether a disconnected supervisor has ended and its children have found another parent."""
         return not record.is_held(path_of(handle.number)) and (not handle.pid or processes.has_ended(handle.pid))
 
     def drop(self, handle: SupervisorHandle) -> None:
-        """Take out a supervisor that is dead."""
+        """Remove a dead supervisor."""
         del self.handles[handle.number]
         handle.channel.close()
 
     def group_of(self, number: int) -> list[str]:
-        """Return the directories of the control group of a supervisor that is dead."""
+        """Return the directories of a dead supervisor's control group."""
         return [] if self.cgroups is None else list(self.cgroups.group(number).paths)
 
     def end_group(self, number: int) -> None:
-        """Kill what a dead supervisor left in its control group, and remove the group when nothing is left in it."""
+        """Kill what a dead supervisor left in its control group, and remove the group once it is empty."""
         if self.cgroups is not None:
             group = self.cgroups.group(number)
             if not group.kill():
                 group.remove()
 
     def find(self) -> dict[int, Message | None]:
-        """Connect to the supervisors of earlier shims, and wait a moment for what they say.
+        """Connect to the supervisors of earlier shims, and wait a moment for their greetings.
 
         Returns:
-            Their greetings by number; ``None`` of one that lives and says nothing, whose channel may still bring it.
+            Greetings by number; ``None`` for one that lives and is silent, whose greeting may still come.
         """
         messages: dict[int, Message | None] = {}
         for number, path in files():
@@ -216,13 +215,13 @@ class Pool:
         except OSError:
             sock.close()
             return None
-        processes.resume(pid)  # one that somebody suspended
+        processes.resume(pid)  # It may be suspended.
         sock.settimeout(0)
         return SupervisorHandle(number, pid, Channel(sock.detach()), child=False)
 
 
 def path_of(number: int) -> str:
-    """Return where a supervisor's record is."""
+    """Return the path of a supervisor's record."""
     return f"{SUPERVISORS}/{number}{record.SUFFIX}"
 
 
@@ -237,7 +236,7 @@ def _removed(number: int) -> bool:
 
 
 def files() -> Iterator[tuple[int, str]]:
-    """List the records there are, by the numbers of their supervisors."""
+    """List the records, by the numbers of their supervisors."""
     for name in os.listdir(SUPERVISORS):  # noqa: PTH208 - beside other calls of os
         number, dot, suffix = name.partition(".")
         if number.isdecimal() and dot + suffix == record.SUFFIX:
@@ -245,7 +244,7 @@ def files() -> Iterator[tuple[int, str]]:
 
 
 def peer_of(sock: socket.socket) -> int:
-    """Return the process that listens at the other end; raises OSError."""
+    """Return the process at the other end of a socket; raises OSError."""
     import struct  # noqa: PLC0415 - seldom needed
 
     if not hasattr(socket, "SO_PEERCRED"):

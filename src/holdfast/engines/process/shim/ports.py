@@ -1,4 +1,4 @@
-"""Hands out port numbers to runs; no two living runs share one."""
+"""Assigns port numbers to runs; no two living runs share one."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ if TYPE_CHECKING:
     from .records import Message, ShimRun
 
 _FIRST, _LAST = 20000, 32000
-"""Below the range the kernel takes for outgoing connections, which could take a number before its run binds it."""
+"""Below the range that the kernel uses for outgoing connections, which could take a number before its run binds it."""
 
 
 class HeldPort:
-    """Keeps a port of loopback from other accounts while its server is away.
+    """Keeps a loopback port from other accounts while its server is away.
 
-    It is bound and not listened on: a program that connects meanwhile is refused. The next server binds it, too, which
-    the kernel allows to the same account alone (``SO_REUSEPORT``).
+    The port is bound without listening: a program that connects meanwhile is refused. The next server binds it, too,
+    which the kernel allows only to the same account (``SO_REUSEPORT``).
     """
 
     def __init__(self) -> None:
-        """Begin with none."""
         self.number = 0
         self._socket: socket.socket | None = None
 
     def hold(self, number: int) -> None:
-        """Hold this port in place of another; 0 is none. One that somebody else has is not held."""
+        """Hold this port instead of another; 0 for none. A port that somebody else has is not held."""
         if number == self.number:
             return
         if self._socket is not None:
@@ -40,7 +39,7 @@ class HeldPort:
     def _bind(self, number: int) -> None:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
-            # Without SO_REUSEADDR: who has that would be let in while nobody listens.
+            # Without SO_REUSEADDR, which would admit another listener while nobody listens.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             listener.bind(("127.0.0.1", number))
         except OSError:
@@ -50,10 +49,10 @@ class HeldPort:
 
 
 class Ports:
-    """The numbers in use, by run and by gang."""
+    """The ports in use, by run and by gang."""
 
     def __init__(self) -> None:
-        """Start somewhere that differs between shims."""
+        """Start at a port that differs between shims."""
         self._next = _FIRST + os.getpid() * 37 % (_LAST - _FIRST)
         self._used: dict[int, str] = {}
         self._of: dict[str, list[int]] = {}
@@ -61,7 +60,7 @@ class Ports:
         self._gang_of: dict[str, str] = {}
 
     def environment(self, run: ShimRun) -> dict[str, str]:
-        """Take the ports a run asked for and its gang's master port, as environment variables.
+        """Take the ports that a run needs and its gang's master port, as environment variables.
 
         Raises:
             OSError: There is no free port.
@@ -83,7 +82,7 @@ class Ports:
             self._master(gang, uid)
 
     def release(self, uid: str) -> None:
-        """Give a run's ports back; a gang's master port goes with its last run."""
+        """Release a run's ports; a gang's master port is released with its last run."""
         gang = self._gang_of.pop(uid, "")
         for number in self._of.pop(uid, ()):
             self._used.pop(number, None)

@@ -1,4 +1,4 @@
-"""Finds processes that belong to a run, and how they ended, from /proc; where there is none, finds nothing."""
+"""Finds the processes of runs, and how they ended, in /proc; finds nothing without it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GET_INFO = 3 << 30 | _INFO_BYTES << 16 | 0xFF << 8 | 11
 _INFO_EXIT = 1 << 3
 _TELLS_EXIT_SINCE = (6, 15)
 MOST_LOOKED_AT = 512
-"""Processes of one run."""
+"""The processes of one run."""
 _UID_MARK = b"HOLDFAST_ATTEMPT_UID="
 _FILES_MARK = b"HOLDFAST_TERMINATION_LOG="
 
@@ -43,7 +43,7 @@ def kill_group(pgid: int, number: int) -> bool:
 
 
 def kill(pid: int, number: int = signal.SIGKILL) -> None:
-    """Signal one process, if it is still there and ours to signal."""
+    """Signal one process, if it still exists and may be signalled."""
     try:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
@@ -51,13 +51,13 @@ def kill(pid: int, number: int = signal.SIGKILL) -> None:
 
 
 def resume(pid: int) -> None:
-    """Resume a process that a signal suspended; any other notices nothing."""
+    """Resume a suspended process; others do not notice."""
     if pid > 0:
         kill(pid, signal.SIGCONT)
 
 
 def everyone() -> Iterator[int]:
-    """List the processes there are."""
+    """List all processes."""
     try:
         with os.scandir("/proc") as entries:
             names = [entry.name for entry in entries]
@@ -67,7 +67,7 @@ def everyone() -> Iterator[int]:
 
 
 def content(path: str) -> bytes:
-    """Read a small file whole; nothing where it cannot be read."""
+    """Read a small file; empty if it cannot be read."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -78,18 +78,18 @@ def content(path: str) -> bytes:
             chunks.append(chunk)
         return b"".join(chunks)
     except OSError:
-        return b""  # it ended while we read
+        return b""  # The process ended meanwhile.
     finally:
         os.close(fd)
 
 
 def _stat(pid: int) -> list[bytes]:
-    """Return the fields of /proc/PID/stat from the state on (field 3); the name before may hold anything."""
+    """Return the fields of /proc/PID/stat from the state on (field 3); the name before may contain anything."""
     return content(f"/proc/{pid}/stat").rpartition(b")")[2].split()
 
 
 def children_of(parent: int) -> list[int]:
-    """List a process's children, ended ones too."""
+    """List a process's children, including ended ones."""
     listed = f"/proc/{parent}/task/{parent}/children"
     if os.access(listed, os.R_OK):
         return [int(pid) for pid in content(listed).split()]
@@ -97,41 +97,41 @@ def children_of(parent: int) -> list[int]:
 
 
 def children() -> list[int]:
-    """List the calling process's children, ended ones too."""
+    """List the calling process's children, including ended ones."""
     return children_of(os.getpid())
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a process is over, or a zombie."""
+    """Whether a process has ended or is a zombie."""
     return (_stat(pid) or [b"Z"])[0] == b"Z"
 
 
 def leads_session(pid: int) -> bool:
-    """Whether a process is the leader of its session, as every run's first process is."""
+    """Whether a process leads its session, as every run's first process does."""
     return _stat(pid)[3:4] == [b"%d" % pid]
 
 
 def is_suspended(pid: int) -> bool:
-    """Whether a process was stopped by a signal."""
+    """Whether a signal stopped a process."""
     return _stat(pid)[:1] == [b"T"]
 
 
 def heeds(pid: int, number: int) -> bool:
-    """Whether a process has a handler for a signal, which would otherwise end it, or do nothing at all."""
+    """Whether a process handles a signal, which would otherwise end it or do nothing."""
     return bool(int(_status(pid).get(b"SigCgt", b"0"), 16) >> (number - 1) & 1)
 
 
 def _status(pid: int | str) -> dict[bytes, bytes]:
-    """Return what the kernel says of a process in /proc/PID/status, by name."""
+    """Read /proc/PID/status, by field name."""
     lines = content(f"/proc/{pid}/status").splitlines()
     return dict(line.split(b":\t", 1) for line in lines if b":\t" in line)
 
 
 def exit_status(pid: int, pidfd: int) -> int | None:
-    """Learn the wait status of an ended process that need not be a child: of a zombie, or from a kernel that tells.
+    """Return the wait status of an ended process that need not be a child: of a zombie, or from a kernel that tells.
 
     Returns:
-        ``None`` where nobody can tell any more.
+        ``None`` if nobody can tell any more.
     """
     fields = _stat(pid)
     if fields[:1] == [b"Z"]:
@@ -146,17 +146,18 @@ def exit_status(pid: int, pidfd: int) -> int | None:
 
 
 def _may_look_into(pid: int) -> bool:
-    """Whether the kernel shows us how a zombie ended; to others it shows 0."""
+    """Whether the kernel shows this process how a zombie ended; to others it shows 0."""
     try:
         if os.geteuid() == os.stat(f"/proc/{pid}").st_uid:  # noqa: PTH116 - beside the calls around it
             return True
     except OSError:
         return False
-    return bool(int(_status("self").get(b"CapEff", b"0"), 16) >> _CAP_SYS_PTRACE & 1)  # root may lack it in a container
+    # Root may lack this right in a container.
+    return bool(int(_status("self").get(b"CapEff", b"0"), 16) >> _CAP_SYS_PTRACE & 1)
 
 
 def can_be_waited_for(pid: int) -> bool:
-    """Whether the kernel will tell how a process ends that is no child (Linux 6.15 and later)."""
+    """Whether the kernel tells how a process ends that is not a child (Linux 6.15 and later)."""
     info = bytearray(struct.pack("Q", _INFO_EXIT) + bytes(_INFO_BYTES - 8))
     try:
         pidfd = os.pidfd_open(pid)
@@ -176,16 +177,16 @@ def _release() -> tuple[int, ...]:
 
 
 def settle_orphans(own: Container[int], leaders: Collection[int], suspects: Container[int]) -> set[int]:
-    """Reap and kill what became our child because its supervisor was killed.
+    """Reap and kill processes that became children because their supervisor was killed.
 
     Args:
-        own: Children of ours that are none of those.
+        own: Children that are none of those.
         leaders: Programs of runs that go on under another supervisor; while there are any, what lives may be theirs.
-        suspects: What was returned last. Only that is reaped or killed: a process may be here before the news of its
+        suspects: The last result. Only those are reaped or killed: a process may arrive before the news of its
             supervisor's death, and how a program ended can be learned only until it is reaped.
 
     Returns:
-        What is left.
+        The processes that are left.
     """
     left = set()
     for pid in children():
@@ -201,14 +202,14 @@ def settle_orphans(own: Container[int], leaders: Collection[int], suspects: Cont
 
 
 def marked(uids: Container[str], directory: str) -> Iterator[int]:
-    """List every process on the machine that carries one of these runs' uids, and files below a directory."""
+    """List the processes of this machine that carry these runs' uids and have files below a directory."""
     for pid in everyone():
         if uid_of(pid) in uids and _first_environment(pid, _FILES_MARK).startswith(f"{directory}/"):
             yield pid
 
 
 def uid_of(pid: int) -> str:
-    """Read from a process's first environment which run it came from; empty if from none."""
+    """Read from a process's first environment which run it belongs to; empty if none."""
     return _first_environment(pid, _UID_MARK)
 
 
@@ -216,12 +217,12 @@ def name_if_foreign(pid: int, directory: str, holder: int) -> str:
     """Name the program of a process that is neither a run with files below a directory nor a descendant of one.
 
     Args:
-        pid: Of the process.
-        directory: Where the files of runs are.
-        holder: The process that all supervisors come from.
+        pid: The process.
+        directory: The directory of the runs' files.
+        holder: The process that all supervisors descend from.
 
     Returns:
-        Empty where it is a run's, or cannot be seen from here.
+        Empty if the process belongs to a run or cannot be seen.
     """
     name = content(f"/proc/{pid}/comm").decode(errors="replace").strip()
     while pid > 1 and name:
@@ -239,7 +240,7 @@ def _first_environment(pid: int, name: bytes) -> str:
 
 
 def born_between(pid: int, earliest: float, latest: float) -> bool:
-    """Whether a process of that number, a zombie too, started then (seconds since boot)."""
+    """Whether a process with that number, maybe a zombie, started in that period (seconds since boot)."""
     fields = _stat(pid)
     if not fields:
         return False
@@ -247,9 +248,9 @@ def born_between(pid: int, earliest: float, latest: float) -> bool:
 
 
 def group_memory(is_wanted: Callable[[int], bool]) -> dict[int, int]:
-    """Estimate the memory of process groups, by group: private pages of all members, and the largest shared part once.
+    """Estimate the memory of process groups: the private pages of all members, and the largest shared part once.
 
-    What a member shares with the process that it was forked from counts as private: the true sum may be much less.
+    Memory that a member shares with the process that forked it counts as private: the true sum may be much less.
     """
     private: dict[int, int] = {}
     shared: dict[int, int] = {}
@@ -263,25 +264,25 @@ def group_memory(is_wanted: Callable[[int], bool]) -> dict[int, int]:
 
 
 def exact_group_memory(group: int) -> int:
-    """Count the memory of a process group, each page once; walks all its page tables, 5 to 15 ms for each GB."""
+    """Count the memory of a process group, each page once; walks all its page tables, 5 to 15 ms per GB."""
     return exact_memory(pid for pid in everyone() if _group_of(pid) == group)
 
 
 def exact_memory(pids: Iterable[int]) -> int:
-    """Count the memory of processes, in bytes: of a page that several have in common each has its share."""
+    """Count the memory of processes in bytes; processes that share a page share its cost."""
     total = shared = 0
     for pid in pids:
         share = _field_of(content(f"/proc/{pid}/smaps_rollup"), b"Pss:")
         if share is not None:
             total += share * _KIB
-        else:  # an old kernel, or a process of another account that we may not look into
+        else:  # An old kernel, or a process of another account that may not be examined.
             own, common = memory_of(pid)
             total, shared = total + own, max(shared, common)
     return total + shared
 
 
 def memory_of(pid: int) -> tuple[int, int]:
-    """Return a process's private and its shared memory in bytes; copies on write that were not written are private."""
+    """Return a process's private and shared memory in bytes; unwritten copies on write are private."""
     pages = content(f"/proc/{pid}/statm").split()
     if not pages:
         return 0, 0
