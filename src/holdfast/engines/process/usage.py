@@ -1,6 +1,6 @@
-"""How much memory and disk this machine has left, and which of its runs use how much of that; from /proc.
+"""Measures how much memory and disk this machine has left, and which runs use how much of it, from /proc.
 
-Where there is no /proc nothing is known, and nothing is evicted.
+Without /proc nothing is known, and nothing is evicted.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _KIB = 1024
 _BLOCK = 512
 _UID_MARK, _FILES_MARK = b"HOLDFAST_ATTEMPT_UID=", b"HOLDFAST_TERMINATION_LOG="
 _COUNTING_S = 0.5
-"""How long the memory of runs is counted in one look: that walks their page tables."""
+"""Seconds per look for counting the memory of runs, which walks their page tables."""
 _MOST_FILES = 200_000
-"""Files of one run that are counted; of more it is known to have so many."""
+"""Files of one run that are counted; if it has more, this number counts."""
 _ELSEWHERE = ("nfs", "cifs", "smb", "fuse", "ceph", "9p", "lustre", "afs", "autofs")
-"""Kinds of file systems that are not asked how full they are: their servers may not answer."""
+"""File systems that are not asked for their free space: their servers may not answer."""
 _NO_LIMIT = 1 << 60
 _DISK = frozenset({Shortage.DISK, Shortage.INODES})
 
@@ -37,15 +37,15 @@ class MeasuredProcess(NamedTuple):
 
     pid: int
     uid: str
-    """Of the run."""
+    """The run's uid."""
 
 
 def memory_levels(meminfo: str = "/proc/meminfo", groups: Iterable[str] | None = None) -> list[Level]:
-    """Return how much memory is left: of the machine, and of each control group with a limit that this process is in.
+    """Return how much memory is left on the machine, and in each limited control group that contains this process.
 
     Args:
-        meminfo: The file with the machine's.
-        groups: Directories of the groups; those of this process if not given.
+        meminfo: The machine's file.
+        groups: Directories of groups; by default those of this process.
     """
     fields = dict(_fields(content(meminfo)))
     levels = []
@@ -64,7 +64,7 @@ def _fields(text: bytes) -> Iterator[tuple[str, int]]:
 
 
 def _of_group(path: str) -> Level | None:
-    """Return what is left of a group's limit; what it holds of files that can be dropped at once is left, too."""
+    """Return how much of a group's limit is left, including file cache that can be dropped at once."""
     limit, used = _number(f"{path}/memory.max"), _number(f"{path}/memory.current")
     inactive = "inactive_file"
     if used is None:
@@ -82,7 +82,7 @@ def _number(path: str) -> int | None:
 
 
 def own_groups() -> list[str]:
-    """List the directories of the control groups for memory that this process is in, each with those above it."""
+    """List the directories of this process's control groups for memory, each with its ancestors."""
     own: dict[str, str] = {}
     for line in content("/proc/self/cgroup").decode().splitlines():
         _, controllers, path = line.split(":", 2)
@@ -119,7 +119,7 @@ def _mounts() -> list[_Mount]:
 
 
 def disk_levels(directory: str, also: Iterable[str] = ()) -> list[Level]:
-    """Return how much disk is left for a directory, and for others that are on other disks of this machine."""
+    """Return how much disk is left for a directory, and for others on other disks of this machine."""
     levels, seen = [], set[int]()
     for place in (directory, *also):
         with suppress(OSError):
@@ -131,13 +131,13 @@ def disk_levels(directory: str, also: Iterable[str] = ()) -> list[Level]:
             levels.append(
                 Level(Shortage.DISK, status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize, where)
             )
-            if status.f_files:  # some file systems make them as they are needed
+            if status.f_files:  # Some file systems create inodes as they need them.
                 levels.append(Level(Shortage.INODES, status.f_favail, status.f_files, where))
     return levels
 
 
 def programs(directory: str) -> list[MeasuredProcess]:
-    """List the processes of runs with files below a directory; what cleared its environment is its parent's run's."""
+    """List the processes of runs with files below a directory; one without environment is its parent's run's."""
     uids: dict[int, str] = {}
     parents: dict[int, int] = {}
     for pid in everyone():
@@ -160,7 +160,7 @@ def programs(directory: str) -> list[MeasuredProcess]:
 
 
 def working_directories(listed: Iterable[MeasuredProcess]) -> list[str]:
-    """List where processes work, each once; what is not on a disk of this machine is left out."""
+    """List the working directories of processes, each once; those not on a disk of this machine are left out."""
     paths: dict[str, None] = {}
     mounts = sorted(_mounts(), key=lambda mount: len(mount.point), reverse=True)
     for process in listed:
@@ -177,7 +177,7 @@ def _is_below(path: str, point: str) -> bool:
 
 
 def memory_used(listed: Iterable[MeasuredProcess]) -> dict[str, int]:
-    """Sum the memory of runs in bytes, by uid: estimated of all, then counted of those that seem to use the most."""
+    """Sum the memory of runs in bytes, by uid: estimated for all, then counted for those that seem to use most."""
     members: dict[str, list[int]] = {}
     for process in listed:
         members.setdefault(process.uid, []).append(process.pid)
@@ -192,16 +192,16 @@ def memory_used(listed: Iterable[MeasuredProcess]) -> dict[str, int]:
 
 
 def _estimate(pids: Iterable[int]) -> int:
-    """Sum the private pages of processes, and the largest shared part once; a forked one's are private, too."""
+    """Sum the private pages of processes, and the largest shared part once; a fork's pages count as private."""
     sizes = [memory_of(pid) for pid in pids]
     return sum(own for own, _ in sizes) + max(common for _, common in sizes)
 
 
 def disk_used(listed: Iterable[MeasuredProcess], folders: Mapping[str, str], place: str) -> dict[str, tuple[int, int]]:
-    """Sum what runs have on the disk of a place, by uid, in bytes and files.
+    """Sum what runs use on one disk, by uid, in bytes and files.
 
-    That is what is in their own folder, and whatever else they have open to write: somebody who writes to a disk that
-    is filling up uses it, though the file stays when the program ends.
+    This includes their folders and whatever they have open for writing: a program that writes to a disk that is filling
+    up uses it, though the file stays when the program ends.
 
     Args:
         listed: The processes of runs.
@@ -232,7 +232,7 @@ def _walk(folder: str, device: int, blocks: dict[int, int]) -> None:
 
 
 def _opened(pid: int, device: int, blocks: dict[int, int]) -> None:
-    """Add the files that a process has open to write, which may have no name any more."""
+    """Add the files that a process has open for writing, which may have no name any more."""
     for entry in _listed(f"/proc/{pid}/fd"):
         how, status = _known(entry, follow=False), _known(entry, follow=True)
         if how is None or status is None or not how.st_mode & stat.S_IWUSR:
@@ -242,7 +242,7 @@ def _opened(pid: int, device: int, blocks: dict[int, int]) -> None:
 
 
 def _listed(folder: str) -> list[os.DirEntry[str]]:
-    """List a folder; nothing where that is gone, or nobody may."""
+    """List a folder; empty if it is gone or inaccessible."""
     try:
         with os.scandir(folder) as entries:
             return list(entries)
@@ -261,9 +261,9 @@ def used(directory: str, folders: Mapping[str, str], lacking: Mapping[Shortage, 
     """Return what runs use of what is lacking, by uid.
 
     Args:
-        directory: Where the files of runs are.
-        folders: The folder of each run that runs.
-        lacking: What is lacking, with the place where disk is.
+        directory: The directory of the runs' files.
+        folders: The folder of each running run.
+        lacking: What is lacking; for disk, with a directory on it.
     """
     listed = [program for program in programs(directory) if program.uid in folders]
     uses: dict[str, dict[Shortage, int]] = {uid: {} for uid in folders}

@@ -1,4 +1,4 @@
-"""Runs that only pretend, under any clock: an engine for tests and simulations."""
+"""Simulated runs under any clock: an engine for tests and simulations."""
 
 from holdfast.engines.simulated.engine import SimulatedEngine
 from holdfast.engines.simulated.life import SimulatedRun

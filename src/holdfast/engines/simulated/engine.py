@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from holdfast.ports.engine import NodeInfo, Observation, RunOrder, StopReason
 
 SIMULATED = EngineInfo("simulated", frozenset(Capability) - {Capability.PREPARING, Capability.PLACEMENT})
-"""What it does unless told otherwise; it can do everything."""
+"""The default description: it can do everything."""
 
 
 class SimulatedEngine:
-    """An engine in memory; its state is what its script and the clock make of its orders."""
+    """An engine in memory; its state follows from its script, the clock and its orders."""
 
     def __init__(
         self,
@@ -42,8 +42,8 @@ class SimulatedEngine:
         Args:
             clock: The only source of time.
             nodes: The places to report.
-            script: Says for each order what will become of it; called once per order.
-            info: What it says of itself, and is capable of.
+            script: Returns the fate of an order; called once per order.
+            info: Its description and capabilities.
         """
         self._clock = clock
         self._nodes = tuple(nodes)
@@ -52,23 +52,23 @@ class SimulatedEngine:
         self._lives: dict[str, Life] = {}
         self._unfinished: dict[str, Life] = {}
         self._agenda: list[tuple[float, str]] = []
-        """When to look at a run, so that the many that only run cost nothing."""
+        """When to look at each run, so that runs that merely run cost nothing."""
         self._snapshot: Mapping[str, Observation] = MappingProxyType({})
         self._stale = False
         self._wakes: list[Callable[[], None]] = []
         self.pressed: Pressure | None = None
-        """What its machine runs out of, if somebody says so."""
+        """The pressure on its machine, if a test sets one."""
 
     def info(self) -> EngineInfo:
-        """Say what it is capable of."""
+        """Return its capabilities."""
         return self._info
 
     def nodes(self) -> Sequence[NodeInfo]:
-        """List the places and their whole capacity."""
+        """List the places with their whole capacity."""
         return self._nodes
 
     def pressure(self) -> Pressure | None:
-        """Return what it was told that its machine runs out of."""
+        """Return the pressure that was set."""
         return self.pressed
 
     def prepare(self, orders: Sequence[RunOrder]) -> None:
@@ -79,7 +79,7 @@ class SimulatedEngine:
         self.advance()
 
     def start(self, orders: Sequence[RunOrder]) -> None:
-        """Begin to start runs, prepared or not; those already told are ignored."""
+        """Begin to start runs, prepared or not; runs started before are ignored."""
         now = self._clock.now()
         for order in orders:
             life = self._unfinished.get(order.uid)
@@ -105,7 +105,7 @@ class SimulatedEngine:
         return life
 
     def stop(self, stops: Sequence[tuple[str, float, StopReason]]) -> None:
-        """Stop runs; the first reason stays, the earliest end counts."""
+        """Stop runs; the first reason and the earliest end count."""
         self.advance()
         now = self._clock.now()
         for uid, grace_s, reason in stops:
@@ -117,7 +117,7 @@ class SimulatedEngine:
         self.advance()
 
     def observe(self) -> Mapping[str, Observation]:
-        """Return every run not yet forgotten, as of the clock's now."""
+        """Return every run that was not forgotten yet, as of the clock's time."""
         self.advance()
         if self._stale:
             self._snapshot = MappingProxyType({uid: life.seen for uid, life in self._lives.items()})
@@ -132,7 +132,7 @@ class SimulatedEngine:
                 self._stale = True
 
     def on_change(self, wake: Callable[[], None]) -> None:
-        """Register a hint, called when ``advance`` changed something."""
+        """Register a callback for when ``advance`` changes something."""
         self._wakes.append(wake)
 
     def trouble(self) -> str | None:
@@ -140,7 +140,7 @@ class SimulatedEngine:
         return None
 
     def close(self) -> None:
-        """Do nothing: there is nothing to let go of."""
+        """Do nothing: it holds no resources."""
 
     def advance(self) -> None:
         """Let every run do what is due by now."""
@@ -169,7 +169,7 @@ class SimulatedEngine:
         heapq.heappush(self._agenda, (due, uid))
 
     def next_change(self) -> float | None:
-        """Return when something happens next to a run by itself, so that a virtual clock can jump there."""
+        """Return when a run next changes by itself, so that a virtual clock can jump there."""
         now = self._clock.now()
         due = min((life.next_at(now) for life in self._unfinished.values()), default=inf)
         return None if due == inf else due

@@ -1,4 +1,4 @@
-"""The life of one simulated run: what its script, its order and the time make of it, to the instant."""
+"""The life of one simulated run: what its script, its order and time make of it, to the instant."""
 
 from __future__ import annotations
 
@@ -22,41 +22,43 @@ _CONDITION_OF = {EndedBy.DEADLINE: FailureCondition.DEADLINE_EXCEEDED, EndedBy.S
 
 
 class SimulatedRun(Struct, frozen=True):
-    """What one run will do."""
+    """The fate of one run."""
 
     start_delay_s: float = 0.0
-    """From being prepared and told to start until its first program starts."""
+    """Seconds from the start order, once prepared, to the start of its first program."""
     duration_s: float | None = 0.0
-    """Of its main containers; ``None`` never ends by itself."""
+    """Seconds that its main containers run; ``None`` if they never end by themselves."""
     outcome: RunOutcome = _SUCCESS
-    """How it ends by itself; times and place are filled in. ``started=False`` never starts and ends after the delay."""
+    """How it ends by itself; times and place are filled in. With ``started=False`` it ends after the delay without a
+    start."""
     term_delay_s: float = 0.0
-    """From SIGTERM to its end; longer than the grace means that it has to be killed."""
+    """Seconds from SIGTERM to its end; if longer than the grace period, it has to be killed."""
     progress: str = ""
-    """What it reports once it runs."""
+    """Its progress report once it runs."""
     silent_after_s: float | None = None
-    """From the start of its main containers until it is silent for good; ``None`` talks until it ends."""
+    """Seconds from the start of its main containers until it falls silent for good; ``None`` if it never does."""
     saves_s: float | None = None
-    """From its warning until it has saved and exits, with its order's code for that; ``None`` heeds no warning."""
+    """Seconds from its warning until it has saved and exits with its order's code for that; ``None``: it ignores
+    warnings."""
     prepare_s: float = 0.0
-    """How long it is prepared before its images are pulled."""
+    """Seconds of preparation before its images are pulled."""
     pull_s: float = 0.0
     pull_fails: bool = False
     init_s: float = 0.0
-    """How long each of its init containers runs."""
+    """Seconds that each of its init containers runs."""
     exit_codes: Mapping[str, int] = field(default_factory=dict)
-    """Of init containers and of further main ones, by name, where not 0."""
+    """Exit codes other than 0 of init containers and further main ones, by name."""
     logs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The last lines of each container's log, by its name."""
+    """The last lines of each container's log, by name."""
     ready_after_s: float = 0.0
-    """From the start of its main containers until they serve."""
+    """Seconds from the start of its main containers until they serve."""
     address: str = ""
     nodes: tuple[str, ...] = ("",)
-    """Where it may land, if the engine places runs itself: on the first, but for the one its order avoids."""
+    """Where it may land if the engine places runs itself: on the first node, unless its order avoids that."""
 
 
 class Life(Struct, gc=True):
-    """One run and the instants of its life, as planned now."""
+    """One run and the moments of its life as planned now."""
 
     order: RunOrder
     plan: SimulatedRun
@@ -68,24 +70,24 @@ class Life(Struct, gc=True):
     mains_at: float = inf
     """When its main containers start."""
     own_end: float = inf
-    """When it ends if nobody ends it."""
+    """When it ends unless somebody ends it."""
     ends_at: float = inf
     forced_at: float = inf
-    """When its deadline is over, or it has been silent for too long: its engine stops it then."""
+    """When its deadline is over or it has been silent for too long: then its engine stops it."""
     forced_by: EndedBy = EndedBy.DEADLINE
     forced_words: str = ""
-    """What is said of that."""
+    """The message about that."""
     warned_at: float = inf
-    """When it is given the warning that its order asks for."""
+    """When it gets the warning that its order asks for."""
     saved_at: float = inf
-    """When it ends by itself because of that."""
+    """When it ends by itself because of the warning."""
     grace_s: float = 0.0
-    """Of the stop that counts; the order's, if only its engine stops it."""
+    """The reason of the stop that counts; the order's if only its engine stops it."""
     stopped: StopReason | None = None
     seen: Observation = Observation("", RunPhase.PREPARING)
 
     def __post_init__(self) -> None:
-        """Plan what is known before it is told to start."""
+        """Plan its preparation."""
         self.grace_s = self.order.grace_s
         if self.plan.pull_fails:
             self.ends_at = self.prepared_at
@@ -97,7 +99,7 @@ class Life(Struct, gc=True):
         return self.starts_at < inf
 
     def start(self, now: float) -> None:
-        """Plan its start as soon as it is prepared."""
+        """Plan its start for when it is prepared."""
         plan, order = self.plan, self.order
         self.starts_at = max(now, self.prepared_at) + plan.start_delay_s
         if plan.pull_fails:
@@ -130,7 +132,7 @@ class Life(Struct, gc=True):
             self.warn(max(self.mains_at, self.starts_at + order.deadline_s - order.warning.before_s))
 
     def warn(self, at: float) -> None:
-        """Plan its warning, unless there is one before."""
+        """Plan its warning, unless there is an earlier one."""
         if self.plan.outcome.started and at < self.warned_at:
             self.warned_at = at
             if self.plan.saves_s is not None and self.order.checkpointed_exit_code is not None:
@@ -138,7 +140,7 @@ class Life(Struct, gc=True):
                 self.ends_at = min(self.ends_at, self.saved_at)
 
     def stop(self, now: float, grace_s: float, reason: StopReason) -> None:
-        """Stop it: the first reason stays, the earliest end counts; some leave the time that was asked for."""
+        """Stop it: the first reason and the earliest end count; some reasons leave the time that it asked for."""
         self.stopped = self.stopped or reason
         lead_s = 0.0
         if self.order.warning is not None and now >= self.mains_at and reason in _WARNED:
@@ -149,7 +151,7 @@ class Life(Struct, gc=True):
             self.ends_at, self.grace_s = now + delay, grace_s
 
     def next_at(self, now: float) -> float:
-        """Return when something happens to it next by itself."""
+        """Return when it next changes by itself."""
         instants = (self.pulls_at, self.prepared_at, self.starts_at, self.mains_at, self.ready_at, self.ends_at)
         return min((at for at in instants if at > now), default=inf)
 
@@ -160,13 +162,13 @@ class Life(Struct, gc=True):
 
     @property
     def landed(self) -> str:
-        """The node the engine chose; the one to be avoided where there is no other."""
+        """The node that the engine chose: the one to avoid only if there is no other."""
         nodes = [node for node in self.plan.nodes if node not in self.order.avoid_nodes] if self.places_itself else []
         nodes = nodes or [""]
         return next((node for node in nodes if node != self.order.avoid_node), nodes[0])
 
     def look(self, now: float) -> Observation:
-        """Say how it is at ``now``."""
+        """Return its state at ``now``."""
         if now >= self.ends_at:
             return finished(self)
         phase, runs = self._phase(now), now >= self.mains_at
@@ -194,7 +196,7 @@ class Life(Struct, gc=True):
 
 
 def finished(life: Life) -> Observation:
-    """Say how it ended."""
+    """Return its end."""
     never = life.ends_at < life.starts_at or not life.plan.outcome.started or life.plan.pull_fails
     outcome = evolve(
         _saved_outcome(life) or _stopped_outcome(life) or _own_outcome(life),
@@ -209,7 +211,7 @@ def finished(life: Life) -> Observation:
 
 
 def _saved_outcome(life: Life) -> RunOutcome | None:
-    """Return the outcome of a run that saved what it had when it was warned."""
+    """Return the outcome of a run that saved its state when it was warned."""
     if life.ends_at < life.saved_at:
         return None
     container = ContainerResult(life.order.checkpointed_exit_code, life.order.main.name, reason="Error")
@@ -218,7 +220,7 @@ def _saved_outcome(life: Life) -> RunOutcome | None:
 
 
 def _own_outcome(life: Life) -> RunOutcome:
-    """Return the outcome of a run that ended by itself, with a result for each container that ended."""
+    """Return the outcome of a run that ended by itself, with a result for each ended container."""
     plan = life.plan
     if plan.pull_fails:
         return RunOutcome(

@@ -1,7 +1,7 @@
-"""A supervisor's record of the one run it has, in a file that outlives it.
+"""A supervisor's record of its one run, in a file that outlives it.
 
-The file's room is taken in advance, so that a full disk cannot keep an end from being written. Lines are not synced:
-they survive every process's death, and a machine's death takes the programs with it.
+The file's space is allocated in advance, so that a full disk cannot keep an end from being written. Lines are not
+synced: they survive every process's death, and a machine's death takes the programs with it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _KEPT = (
     *("uid", "node", "directory", "cwd", "memory", "deadline_s", "grace_s", "gang", "ports", "separate"),
     *("stall", "gpus", "py_spy", "stack_signal", "warning", "group", "account", "prepare", "clear"),
 )
-"""What of an order is needed to go on with a run that another supervisor started."""
+"""The parts of an order that another supervisor needs to continue the run."""
 
 
 def boot_id() -> str:
-    """Name this boot of the machine; empty where there is no such name."""
+    """Return the id of this boot; empty if there is none."""
     try:
         with open(_BOOT_ID) as file:  # noqa: PTH123 - beside the calls of os
             return file.read().strip()
@@ -40,7 +40,7 @@ def boot_id() -> str:
 
 
 def place_of(directory: str) -> str:
-    """Name a directory as no copy of it is named; raises OSError."""
+    """Return a name of a directory that no copy of it has; raises OSError."""
     facts = os.stat(directory)  # noqa: PTH116 - beside the calls around it
     return f"{facts.st_dev}:{facts.st_ino}"
 
@@ -49,7 +49,7 @@ class Record:
     """The file, locked for as long as its supervisor lives."""
 
     def __init__(self, path: str) -> None:
-        """Make the file, take its room and lock it; raises OSError."""
+        """Create the file, allocate its space and lock it; raises OSError."""
         self.path = path
         self._unwritten = bytearray()
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -59,24 +59,24 @@ class Record:
             os.posix_fallocate(self._fd, 0, ROOM_BYTES)
 
     def begin(self, program: SupervisedRun, place: str, boot: str) -> None:
-        """Forget the run before and note that this one is about to be started; raises OSError."""
+        """Forget the last run, and record that this one is about to be started; raises OSError."""
         order = {name: program.order[name] for name in _KEPT if program.order.get(name) is not None}
         self._at = 0
         self._unwritten.clear()
         self._add({"order": order, "place": place, "boot": boot})
 
     def started(self, program: SupervisedRun, before: float, after: float) -> None:
-        """Note where its program is, and between which moments since boot it was born; raises OSError."""
+        """Record the program's process, and the moments since boot between which it was born; raises OSError."""
         self._add({"pid": program.pid, "started_at": program.started_at, "before": before, "after": after})
 
     def exited(self, program: SupervisedRun) -> None:
-        """Note how its program ended, before anybody else can no longer learn it; raises OSError."""
+        """Record how the program ended, before anybody becomes unable to learn it; raises OSError."""
         end = program.exit
         if end is not None:
             self._add({"exit": [end.code, end.signal, end.max_rss], "ended_by": program.stop_reason})
 
     def ended(self, program: SupervisedRun) -> None:
-        """Note the whole outcome; where a full disk has no room for it, without its texts; raises OSError."""
+        """Record the whole outcome; without its texts if a full disk has no room for them; raises OSError."""
         outcome, before = program.outcome or {}, len(self._unwritten)
         try:
             self._add({"outcome": outcome, "progress": program.progress})
@@ -90,35 +90,35 @@ class Record:
 
     @property
     def lags(self) -> bool:
-        """Whether it lacks something that the disk refused."""
+        """Whether it lacks lines that the disk refused."""
         return bool(self._unwritten)
 
     def write(self) -> None:
-        """Write what it lacks; raises OSError, and can then be called again."""
-        lines, written = self._unwritten + b"\0", 0  # the next line takes the place of the zero
+        """Write the lines it lacks; raises OSError, and can then be called again."""
+        lines, written = self._unwritten + b"\0", 0  # The next line replaces the zero.
         while self._unwritten and written < len(lines):
             written += os.pwrite(self._fd, lines[written:], self._at + written)
         self._at += len(self._unwritten)
         self._unwritten.clear()
 
     def remove(self) -> None:
-        """Remove the file, where the disk lets us, and close it."""
-        with suppress(OSError):  # the next shim tries again
+        """Remove the file, if the disk permits, and close it."""
+        with suppress(OSError):  # The next shim tries again.
             os.unlink(self.path)  # noqa: PTH108 - beside the calls around it
         self.close()
 
     def close(self) -> None:
-        """Close the file, and so give up its lock."""
+        """Close the file, which releases its lock."""
         os.close(self._fd)
 
 
 class Kept:
-    """What a record says of the last run of its supervisor."""
+    """The content of a record: the last run of its supervisor."""
 
     __slots__ = ("boot", "end", "exit", "order", "place", "progress", "start")
 
     def __init__(self, entries: list[Message]) -> None:
-        """Put the lines together; the first one is always there."""
+        """Merge the lines; the first one always exists."""
         values: dict[str, Any] = {}
         for entry in entries:
             values.update(entry)
@@ -126,9 +126,9 @@ class Kept:
         self.place: str = values.get("place", "")
         self.boot: str = values.get("boot", "")
         self.start: Message | None = values if "pid" in values else None
-        """``pid``, ``started_at``, ``before`` and ``after``, once its program runs."""
+        """``pid``, ``started_at``, ``before`` and ``after``, once the program runs."""
         self.exit: Message | None = values if "exit" in values else None
-        """``exit`` and ``ended_by``, once its program has ended."""
+        """``exit`` and ``ended_by``, once the program has ended."""
         self.end: Message | None = values.get("outcome")
         self.progress: str = values.get("progress", "")
 
@@ -139,10 +139,10 @@ class Kept:
 
 
 def read(path: str) -> Kept | None:
-    """Read a record; ``None`` where there is none, or no run in it. A line cut short is left out, with all after it.
+    """Read a record; ``None`` if there is none or it has no run. It ends before a line that was cut short.
 
     Raises:
-        OSError: It cannot be read, so nobody knows whether there is a run in it.
+        OSError: It cannot be read, so nobody knows whether it contains a run.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -162,7 +162,7 @@ def read(path: str) -> Kept | None:
 
 
 def is_held(path: str | Path) -> bool:
-    """Whether the supervisor of a record lives, or the holder of any such file; touches nothing."""
+    """Whether the supervisor of a record, or the holder of any such file, lives; touches nothing."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

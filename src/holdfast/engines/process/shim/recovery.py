@@ -1,24 +1,21 @@
-"""Runs whose supervisor or shim was killed: which of them continue, under whom, and which are over.
+"""Recovers runs whose supervisor or shim was killed: which continue, under whom, and which are over.
 
-Why this is delicate: the kernel tells how a process ended to its parent, once, and to nobody else. A program whose
-supervisor is killed is not lost, but whoever is to learn its exit code must be its parent by then. Three facts carry
-all that follows.
+The kernel tells how a process ended to its parent, once, and to nobody else. A program whose supervisor is killed is
+not lost, but whoever is to learn its exit code must be its parent by then. The rest follows from three facts.
 
-- An orphan goes to the nearest ancestor that asked for that. The shim does, so the program of a dead supervisor
-  becomes its child; another supervisor then watches it, and the shim passes on how it ended (``adopted``). If the
-  shim is dead as well, the program goes to whoever started that, and only a kernel that tells holders of a pidfd
-  (Linux 6.15) still says how it ended. Elsewhere the run is ended and lost: to guess an exit code would be worse.
-- A number of a process is used again. A process is taken for a run's only if it carries the run's mark and was
-  started in this directory, so that nothing is killed, or waited for, that only has the number.
-- A record is written before each step: the order before the program starts, its start before anything is said of it,
-  its end before the record is used again. So whoever reads one knows what may have happened. Without a start in it
-  the program may have begun: it is looked for by its mark, and where none is found the run is lost, and not begun a
-  second time.
+- An orphan goes to the nearest ancestor that asked for orphans. The shim does, so the program of a dead supervisor
+  becomes its child; another supervisor then watches it, and the shim passes on how it ended (``adopted``). If the shim
+  is dead as well, the program goes to the shim's starter, and only a kernel that tells holders of a pidfd (Linux 6.15)
+  still says how it ended. Elsewhere the run is ended as lost: guessing an exit code would be worse.
+- Process numbers are reused. A process counts as a run's only if it carries the run's mark and was started in this
+  directory, so that nothing is killed, or waited for, that merely has the number.
+- Each step is recorded in advance: the order before the program starts, its start before anything is reported, its end
+  before the record is reused. So a record tells what may have happened. If it has no start, the program may still have
+  begun: it is looked for by its mark, and if none is found the run is lost, and not started again.
 
-The order of ``of_earlier_shims`` follows from that: first those that live and can speak for themselves; then the
-records of the dead, those first that say most, as of a run that was just taken over there are two; then what only the
-journal knows. A copied directory has other inodes than its records say, and is left alone: its runs are those of the
-original.
+The order in ``of_earlier_shims`` follows from that: first the living, who can speak for themselves; then the records of
+the dead, the most complete first, because a run that was just taken over has two; then runs that only the journal
+knows. A copied directory has other inodes than its records say and is left alone: its runs are those of the original.
 """
 
 from __future__ import annotations
@@ -43,26 +40,25 @@ _OF_ANOTHER = "this directory was copied while the run was going; it is a run of
 
 
 class Recovery:
-    """Takes runs over from supervisors that are dead."""
+    """Takes runs over from dead supervisors."""
 
     def __init__(self, runs: Runs, pool: Pool, surroundings: Surroundings) -> None:
-        """Work on the runs of one directory."""
         self._runs = runs
         self._pool = pool
         self._surroundings = surroundings
         self._waiting: list[tuple[ShimRun, record.Kept, int, bool]] = []
-        """Runs that no supervisor could be made for, with what is needed to try again."""
+        """Runs for which no supervisor could be started, with what is needed to try again."""
         self._alone = Complaint("programs that nobody could take over are taken over")
         self._unreadable: set[int] = set()
-        """Numbers of records that the disk did not give: who has no other may have run."""
+        """Numbers of records that could not be read: a run without another record may be in one of them."""
 
     @property
     def waits(self) -> bool:
-        """Whether there are runs that nobody could take over, for which ``again`` is to be called."""
+        """Whether there are runs that nobody could take over; ``again`` retries them."""
         return bool(self._waiting)
 
     def again(self) -> None:
-        """Try once more to have runs taken over for which no supervisor could be made."""
+        """Retry runs for which no supervisor could be started."""
         waiting, self._waiting = self._waiting, []
         for run, kept, number, adopted in waiting:
             if run.phase != FINISHED:
@@ -71,7 +67,7 @@ class Recovery:
             self._alone.ends()
 
     def of_earlier_shims(self) -> None:
-        """Find living supervisors, take over from dead ones, and settle what nobody has."""
+        """Find living supervisors, take over from dead ones, and settle the remaining runs."""
         runs, pool = self._runs, self._pool
         greetings = pool.find()
         for number, greeting in greetings.items():
@@ -79,7 +75,8 @@ class Recovery:
             kept = None if greeting is not None else self._read(number)
             self._living(pool.handles[number], kept, reported)
         dead = [(self._read(number), number) for number, _ in files() if number not in greetings]
-        for kept, number in sorted(dead, key=_says, reverse=True):  # of a run taken over there are two for a moment
+        # A run that is being taken over has two records for a moment.
+        for kept, number in sorted(dead, key=_says, reverse=True):
             if number not in self._unreadable:
                 self._dead(number, kept)
         self._give_up_unreadable()
@@ -87,7 +84,7 @@ class Recovery:
             pool.cgroups.clear(self._groups_in_use())
         for run in list(runs.runs.values()):
             if run.phase != FINISHED and run.uid not in runs.active:
-                del runs.runs[run.uid]  # no supervisor ever began with it, so it may be ordered again
+                del runs.runs[run.uid]  # No supervisor ever began with it, so it may be ordered again.
 
     def _read(self, number: int) -> record.Kept | None:
         try:
@@ -98,7 +95,7 @@ class Recovery:
             return None
 
     def _give_up_unreadable(self) -> None:
-        """Give up runs of which one of the records that cannot be read may tell; only then those are let go of."""
+        """Give up runs that an unreadable record may describe; only then are those records released."""
         if self._unreadable:
             for run in list(self._runs.runs.values()):
                 if run.phase != FINISHED and run.uid not in self._runs.active:
@@ -107,13 +104,13 @@ class Recovery:
             self._clear(number)
 
     def _lose(self, run: ShimRun) -> None:
-        """End what is left of a run that may have begun, since nobody can go on with it."""
+        """End what is left of a run that may have begun and that nobody can continue."""
         for pid in processes.marked({run.uid}, str(Path.cwd())):
             processes.kill(pid)
         self._runs.begun_unseen(run)
 
     def _living(self, handle: SupervisorHandle, kept: record.Kept | None, reported: Message | None) -> None:
-        """Take in a supervisor of an earlier shim: with what it said, or else with what its record says."""
+        """Take in a living supervisor of an earlier shim, by its greeting or else by its record."""
         runs = self._runs
         order = reported["order"] if reported is not None else kept.order if kept is not None else None
         if order is None or (order["uid"] not in runs.runs and (reported is None or reported["outcome"] is not None)):
@@ -155,7 +152,8 @@ class Recovery:
             self._take_over(run, kept, number, adopted=handle.child)
             return
         self._clear(handle.number)
-        if run is not None and kept is not None:  # it had not begun to go on with it, or not noted all that is known
+        # It had not begun to continue the run, or not recorded everything known.
+        if run is not None and kept is not None:
             self._take_over(run, kept, number, adopted=run.pid in self._runs.zombies)
         elif run is not None and self._unreadable.isdisjoint(numbers):
             self._runs.begin_again(run)
@@ -168,16 +166,16 @@ class Recovery:
         self._pool.leave_files(number)
 
     def _groups_in_use(self) -> set[int]:
-        """List the control groups of living supervisors, and those of dead ones that hold what others took over."""
+        """List the control groups of living supervisors, and those of dead ones whose runs others took over."""
         return {run.group for run in self._runs.active.values() if run.group is not None} | set(self._pool.handles)
 
     def _take_over(self, run: ShimRun, kept: record.Kept, number: int, *, adopted: bool) -> None:
-        """Go on with a run whose supervisor is dead, from what its record says.
+        """Continue a run whose supervisor is dead, from its record.
 
         Args:
             run: The run.
             kept: The record.
-            number: Of the dead supervisor.
+            number: The dead supervisor's number.
             adopted: Whether the run's processes have become our children.
         """
         gone = kept.boot != self._surroundings.boot
@@ -205,8 +203,8 @@ class Recovery:
         self._clear(number)
 
     def _foster(self, run: ShimRun, message: Message, number: int, *, adopted: bool) -> bool:
-        """Have a program that goes on taken over; returns whether a supervisor could be made, and was told to."""
-        self._runs.settle()  # whoever takes it over forgets how its last run ended
+        """Have a running program taken over; returns whether a supervisor could be started and told."""
+        self._runs.settle()  # The new supervisor forgets how its last run ended.
         run.group = message["order"]["group"]
         if adopted:
             self._runs.zombies[message["pid"]] = run.uid
@@ -228,13 +226,13 @@ class Recovery:
 
 
 def _says(candidate: tuple[record.Kept | None, int]) -> int:
-    """Measure how far a run got, as a supervisor's record says."""
+    """Measure the completeness of a record."""
     kept, _ = candidate
     return 0 if kept is None else 1 + bool(kept.start) + 2 * bool(kept.exit) + 4 * bool(kept.end)
 
 
 def _leader_of(run: ShimRun) -> Message | None:
-    """Find the program of a supervisor that was killed before it could write down that it had started it."""
+    """Find the program of a supervisor that was killed before it could record the start."""
     for pid in processes.marked({run.uid}, str(Path.cwd())):
         if processes.leads_session(pid):
             return {"pid": pid, "started_at": moment.wall(), "before": 0.0, "after": moment.since_boot()}
@@ -242,7 +240,7 @@ def _leader_of(run: ShimRun) -> Message | None:
 
 
 def _end_program(uid: str, start: Message) -> None:
-    """End a program that may still run and cannot be observed: its next attempt must not run beside it."""
+    """End a program that may still run and cannot be observed: the next attempt must not run beside it."""
     if processes.born_between(start["pid"], start["before"], start["after"]):
         processes.kill_group(start["pid"], signal.SIGKILL)
     for pid in processes.marked({uid}, str(Path.cwd())):
@@ -250,7 +248,7 @@ def _end_program(uid: str, start: Message) -> None:
 
 
 def _fostering(kept: record.Kept, start: Message) -> Message:
-    """Write out what a supervisor needs to go on with a run that another one started."""
+    """Describe what a supervisor needs to continue a run that another one started."""
     begun = {name: start[name] for name in ("pid", "started_at", "before", "after")}
     exits = kept.exit or {}
     return {"order": kept.order, **begun, "exit": exits.get("exit"), "ended_by": exits.get("ended_by", "")}

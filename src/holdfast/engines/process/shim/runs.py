@@ -1,4 +1,4 @@
-"""The runs of one directory, until forgotten: handed to supervisors, stopped, taken over from killed supervisors."""
+"""The runs of one directory until they are forgotten: assigned to supervisors, stopped, taken over."""
 
 from __future__ import annotations
 
@@ -21,41 +21,40 @@ if TYPE_CHECKING:
     from .records import Message
 
 LAUNCHES_PER_ROUND = 8
-"""So that ends and stops are never far behind a long row of starts."""
+"""Starts per round of the loop, so that ends and stops never wait behind a long row of starts."""
 PATIENCE_S = 5.0
-"""How much later than its grace a run that is to stop may end, before its supervisor is killed."""
+"""Seconds after its grace period in which a stopping run must end, before its supervisor is killed."""
 MOST_TRIES = 3
 _LEASE_PARTS = 8
-"""A supervisor hears of a server so many times in a lease."""
+"""How often per lease a supervisor hears of a server."""
 _MASTER = "HOLDFAST_MASTER_PORT"
 _SLACK = 1024
-"""Timers that may be kept of runs that have ended."""
+"""Timers of ended runs that may be kept."""
 
 
 class Timers:
     """A heap of ``(when, uid, what)``."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._heap: list[tuple[float, str, str]] = []
         self._prune_at = _SLACK
 
     def add(self, when: float, uid: str, what: str) -> None:
-        """Note something to do."""
+        """Add a timer."""
         heapq.heappush(self._heap, (when, uid, what))
 
     def due(self, now: float) -> Iterator[tuple[str, str]]:
-        """Take out what is due, as ``(uid, what)``."""
+        """Take out the timers that are due, as ``(uid, what)``."""
         while self._heap and self._heap[0][0] <= now:
             _, uid, what = heapq.heappop(self._heap)
             yield uid, what
 
     def next(self) -> float:
-        """Return when the next thing is due."""
+        """Return when the next timer is due."""
         return self._heap[0][0] if self._heap else float("inf")
 
     def prune(self, alive: Callable[[str], bool]) -> None:
-        """Drop the timers of ended runs once they are many: a deadline may be days away."""
+        """Drop the timers of ended runs once there are many: a deadline may be days away."""
         if len(self._heap) < self._prune_at:
             return
         self._heap = [entry for entry in self._heap if alive(entry[1])]
@@ -64,27 +63,27 @@ class Timers:
 
 
 class Runs:
-    """Every run of the directory, and who has it."""
+    """All runs of the directory and their supervisors."""
 
     def __init__(self, journal: Journal, pool: Pool, runs: dict[str, ShimRun]) -> None:
-        """Take over what the journal knew."""
+        """Take over the runs in the journal."""
         self.runs = runs
         self.active: dict[str, ShimRun] = {}
-        """Those handed to a supervisor, and not finished."""
+        """Unfinished runs with a supervisor."""
         self.watched: dict[str, ShimRun] = {}
-        """Those with a memory limit and no control group to enforce it."""
+        """Runs with a memory limit that no control group enforces."""
         self.log_limit = 0
         self.launch_limit_s = 60.0
-        """How long starting a program may take: its directory may be on a file system that does not answer."""
+        """Seconds that starting a program may take: its directory may be on a file system that hangs."""
         self.pids_limit = 0
-        """Processes one run may have where control groups can count them; 0 is the usual limit."""
+        """Processes that one run may have, where control groups can count them; 0 for the usual limit."""
         self.changed: Callable[[ShimRun], None] = lambda _: None
         self.engaged: Callable[[SupervisorHandle], None] = lambda _: None
-        """Called with a supervisor that is to be listened to."""
+        """Called with a supervisor that the loop is to listen to."""
         self.begun_apart: Callable[[ShimRun], None] = lambda _: None
-        """Called with a run whose program nobody below us would inherit, were its supervisor killed."""
+        """Called with a run whose program nobody below the shim would inherit if its supervisor were killed."""
         self.status_of: Callable[[ShimRun], int | None] = lambda run: run.status
-        """Returns the wait status of a run's program that has ended, as far as the shim itself knows it."""
+        """Returns the wait status of a run's ended program, if the shim knows it."""
         self._journal = journal
         self._pool = pool
         self._base: Mapping[str, str] = {}
@@ -95,35 +94,35 @@ class Runs:
         self._timers = Timers()
         self.ports = Ports()
         self.zombies: dict[int, str] = {}
-        """Leaders that became our children, by pid: reaped when their runs are finished."""
+        """Program leaders that became the shim's children, by pid: reaped when their runs are finished."""
 
     @property
     def busy(self) -> bool:
-        """Whether anything is running or about to."""
+        """Whether anything runs or is about to."""
         return bool(self.active or self._queue)
 
     def are_in(self, directory: str) -> bool:
-        """Whether a run that is not over has its files in a directory."""
+        """Whether an unfinished run has its files in a directory."""
         return any(run.directory == directory and run.phase != FINISHED for run in self.runs.values())
 
     def use_environment(self, base: Mapping[str, str]) -> None:
-        """Set what every program's environment starts from."""
+        """Set the environment that programs start from."""
         self._base = base
 
     def use_log_limit(self, limit: int) -> None:
-        """Hold logs to a number of bytes of disk from now on; 0 is no limit."""
+        """Limit logs to a number of bytes of disk from now on; 0 for no limit."""
         self.log_limit = limit
         for run in self.active.values():
             self._send(run, {"log_limit": limit})
 
     def use_lease(self, lease_s: float | None) -> None:
-        """Have programs ended that long after a server was last heard of; ``None`` is never."""
+        """End programs that long after the last news of a server; ``None`` for never."""
         self._lease_s = lease_s
         for run in self.active.values():
             self._send(run, {"lease_s": lease_s})
 
     def server_heard(self) -> None:
-        """Pass on that there is a server, as often as supervisors need to know."""
+        """Tell supervisors that there is a server, as often as they need to hear it."""
         now = moment.monotonic()
         if self._lease_s is not None and now >= self._pass_on_at:
             self._pass_on_at = now + self._lease_s / _LEASE_PARTS
@@ -149,25 +148,25 @@ class Runs:
         return gone
 
     def settle(self) -> bool:
-        """Journal everything, and let go of what else tells it; returns whether the disk took it."""
+        """Write everything to the journal and release what it replaces; returns whether the disk accepted it."""
         written = self._journal.flush()
         if written:
             self._pool.settle()
         return written
 
-    # starting
+    # Starting.
 
     def start_some(self) -> bool:
-        """Hand a few queued runs to supervisors; returns whether more wait."""
+        """Assign a few queued runs to supervisors; returns whether more wait."""
         handed: list[tuple[SupervisorHandle, ShimRun, Message]] = []
         if self._queue:
-            self.settle()  # so that those who had runs a moment ago can have others
+            self.settle()  # This lets supervisors that have just become idle take others.
         while self._queue and len(handed) < LAUNCHES_PER_ROUND:
             run = self._queue.popleft()
             if run.phase == STARTING and run.order is not None:
                 self._hand_over(run, run.order, handed)
         if handed and not self._journal.flush():
-            why = launch.unrecorded(self._journal.refusal)  # were one started now, nobody would know of it after us
+            why = launch.unrecorded(self._journal.refusal)  # A run started now would be unknown to the next shim.
             for handle, run, _ in handed:
                 self._pool.give_back(handle)
                 self.engaged(handle)
@@ -179,18 +178,18 @@ class Runs:
         return bool(self._queue)
 
     def hand(self, handle: SupervisorHandle, run: ShimRun, message: Message) -> None:
-        """Give a run to a supervisor, and tell it what to do with it."""
+        """Give a run to a supervisor and tell it what to do."""
         self.assign(handle, run)
         handle.channel.send({**message, "log_limit": self.log_limit, "lease_s": self._lease_s})
         self.engaged(handle)
 
     def assign(self, handle: SupervisorHandle, run: ShimRun) -> None:
-        """Note which supervisor has a run."""
+        """Note the supervisor of a run."""
         handle.uid, run.supervisor = run.uid, handle.number
         self.active[run.uid] = run
 
     def leave_alone(self, run: ShimRun, pid: int, started_at: float) -> None:
-        """Note that a run's program goes on and nobody has it; we learn how it ends, if the kernel tells."""
+        """Note that a run's program continues without a supervisor; the shim learns how it ends if the kernel tells."""
         run.phase, run.pid, run.started_at, run.supervisor = RUNNING, pid, started_at, None
         self.active[run.uid] = run
         self.begun_apart(run)
@@ -217,10 +216,10 @@ class Runs:
     def _refuse(self, run: ShimRun, reason: str, message: str) -> None:
         self.finish(run, outcomes.not_launched(reason, message, ended_at=moment.wall()))
 
-    # stopping
+    # Stopping.
 
     def stop(self, uid: str, grace_s: float, reason: str) -> None:
-        """Have a run stopped: SIGTERM now, SIGKILL after the grace."""
+        """Have a run stopped: SIGTERM now, SIGKILL after the grace period."""
         run = self.runs.get(uid)
         if run is None or run.phase == FINISHED:
             return
@@ -240,7 +239,7 @@ class Runs:
             handle.channel.send(message)
 
     def due(self, now: float) -> None:
-        """Kill supervisors that do not do in time what they were told to."""
+        """Kill supervisors that do not act in time."""
         for uid, what in self._timers.due(now):
             run = self.active.get(uid)
             if run is None:
@@ -255,12 +254,12 @@ class Runs:
                 self._kill_supervisor(run)
 
     def ended_unnoticed(self, run: ShimRun) -> None:
-        """Note that a run's program has ended while its supervisor says nothing; it gets a moment more."""
+        """Note that a run's program has ended while its supervisor is silent; it gets a moment more."""
         self._wake_supervisor(run)
         self._timers.add(moment.monotonic() + PATIENCE_S / 2, run.uid, "silent")
 
     def repeat_stop(self, run: ShimRun) -> None:
-        """Tell the supervisor that took a run over that it is to be stopped, if it is."""
+        """Repeat a stop to the supervisor that took a run over."""
         if run.stop_reason:
             grace_s = max(0.0, self._limits.pop(run.uid, 0.0) - PATIENCE_S - moment.monotonic())
             self.stop(run.uid, grace_s, run.stop_reason)
@@ -271,7 +270,7 @@ class Runs:
             processes.resume(handle.pid)
 
     def _kill_supervisor(self, run: ShimRun) -> None:
-        """Kill the supervisor of a run, that hangs; another takes its program over, if that has begun."""
+        """Kill the hanging supervisor of a run; another one takes over its program, if that has begun."""
         handle = self._pool.handles.get(run.supervisor or 0)
         if handle is None or not handle.pid:
             return
@@ -282,20 +281,20 @@ class Runs:
         self._timers.add(moment.monotonic() + PATIENCE_S, run.uid, "given up")
 
     def _give_up(self, run: ShimRun) -> None:
-        """Finish a run that never began: what was to start it cannot even die, and will when it could go on."""
+        """Finish a run that never began: its supervisor cannot even be killed now, and will die when it could go on."""
         handle = self._pool.handles.get(run.supervisor or 0)
         if handle is not None:
             handle.uid = ""
         self.never_begun(run)
 
     def next_due(self) -> float:
-        """Return when ``due`` is needed next, on the monotonic clock."""
+        """Return when ``due`` is needed next, by the monotonic clock."""
         return self._timers.next()
 
-    # what supervisors tell
+    # Messages of supervisors.
 
     def receive(self, handle: SupervisorHandle, message: Message) -> None:
-        """Take in what a supervisor says of its run."""
+        """Handle a supervisor's report on its run."""
         if "failed" in message:
             self._failed(handle, message["failed"])
         report = message.get("run")
@@ -323,14 +322,14 @@ class Runs:
         self.changed(run)
 
     def _failed(self, handle: SupervisorHandle, number: int) -> None:
-        """Refuse a run whose supervisor could not begin; who goes on with a program that runs is tried again."""
+        """Refuse a run that its supervisor could not begin; taking over a running program is tried again."""
         run = self.active.get(handle.uid)
         if run is not None and run.phase == STARTING and run.order is not None and run.former is None:
             handle.uid, error = "", launch.refused(number, "a process for it")
             self._refuse(run, error.reason, error.message)
 
     def exceeds(self, run: ShimRun, size: int) -> None:
-        """Tell a run's supervisor how much memory it was seen to use."""
+        """Tell a run's supervisor how much memory it seems to use."""
         self._send(run, {"exceeded": [run.uid, size]})
 
     def _release(self, handle: SupervisorHandle, *, worn: bool) -> None:
@@ -340,7 +339,7 @@ class Runs:
             self._pool.give_back(handle)
 
     def finish(self, run: ShimRun, outcome: Message) -> None:
-        """Note that a run is over, and how."""
+        """Note how a run ended."""
         run.outcome = outcome
         run.phase = FINISHED
         self.active.pop(run.uid, None)
@@ -357,7 +356,7 @@ class Runs:
         self.changed(run)
 
     def begin_again(self, run: ShimRun) -> None:
-        """Give a run to another supervisor, of which the last one had not even noted that it would start it."""
+        """Give a run to another supervisor: the last one had not even recorded that it would start it."""
         del self.active[run.uid]
         run.supervisor = None
         run.tries += 1
@@ -381,9 +380,9 @@ class Runs:
             self._refuse(run, "LaunchTimeout", f"cannot start it: {why}")
 
     def begun_unseen(self, run: ShimRun) -> None:
-        """Finish a run whose supervisor died with it, and left no word of its program: that may have run and ended."""
+        """Finish a run whose supervisor died with it and left no word of its program: that may have run and ended."""
         if run.hung:
-            self.never_begun(run)  # what it waited for had not come when it was killed
+            self.never_begun(run)  # It was killed before its turn came.
         else:
             note = outcomes.DIED_UNSEEN if run.pid else outcomes.MAY_HAVE_RUN
             self.finish(run, outcomes.lost(ended_at=moment.wall(), note=note))

@@ -1,4 +1,4 @@
-"""What the shim checks now and then: memory that no control group limits, and supervisors that do not answer."""
+"""The shim's periodic checks: memory that no control group limits, and supervisors that do not answer."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 MEMORY_EVERY_S = 0.05
 SUPERVISORS_EVERY_S = 1.0
 _SHARE = 20
-"""A look is taken at most so seldom that it costs one part in this many of the shim's time."""
+"""A check is as rare as needed to cost at most one part in this many of the shim's time."""
 
 
 class _Look:
-    """When one kind of look is due."""
+    """When one kind of check is due."""
 
     __slots__ = ("at", "every_s")
 
@@ -36,25 +36,24 @@ class _Look:
 
 
 class Sweep:
-    """The periodic looks at a shim's runs."""
+    """The periodic checks of a shim's runs."""
 
     def __init__(self, runs: Runs, pool: Pool, selector: selectors.BaseSelector) -> None:
-        """Start with every look due."""
         self._runs = runs
         self._pool = pool
         self._selector = selector
         self._memory = _Look(MEMORY_EVERY_S)
         self._supervisors = _Look(SUPERVISORS_EVERY_S)
         self._waited_for: dict[str, int] = {}
-        """Descriptors that tell when the program of a run has ended, by uid."""
+        """Descriptors that become readable when the program of a run has ended, by uid."""
 
     def next_due(self) -> float:
-        """Return when the next look is due."""
+        """Return when the next check is due."""
         due = self._supervisors.at if self._runs.active or self._waited_for else float("inf")
         return min(due, self._memory.at) if self._runs.watched else due
 
     def look(self, now: float) -> None:
-        """Take the looks that are due."""
+        """Run the checks that are due."""
         if self._runs.watched and now >= self._memory.at:
             self._look_at_memory()
             self._memory.done(now)
@@ -69,7 +68,7 @@ class Sweep:
             self._runs.exceeds(run, used.get(pid, 0))
 
     def _look_at_supervisors(self) -> None:
-        """Let suspended ones go on, and wait ourselves for programs that have run for a while."""
+        """Resume suspended supervisors, and wait in the shim itself for programs that have run for a while."""
         self._pool.wake_fork_server()
         for run in self._runs.active.values():
             handle = self._pool.handles.get(run.supervisor or 0)
@@ -80,7 +79,7 @@ class Sweep:
             self._wait_no_more(uid)
 
     def wait_for(self, run: ShimRun) -> None:
-        """Learn for ourselves when and how a run's program ends, in case its supervisor does not live to tell."""
+        """Let the shim itself learn how a run's program ends, in case its supervisor does not live to tell."""
         if not run.pid or run.uid in self._waited_for:
             return
         try:
@@ -91,7 +90,7 @@ class Sweep:
         self._selector.register(pidfd, selectors.EVENT_READ, lambda: self._ended(run))
 
     def status_of(self, run: ShimRun) -> int | None:
-        """Return the wait status of a run's program that has ended; ``None`` where nobody can tell."""
+        """Return the wait status of a run's ended program; ``None`` if nobody can tell."""
         pidfd = self._waited_for.get(run.uid)
         return run.status if pidfd is None else processes.exit_status(run.pid, pidfd)
 

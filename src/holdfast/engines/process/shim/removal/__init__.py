@@ -1,1 +1,1 @@
-"""Deletes what runs left on the disk."""
+"""Deletes the files of runs."""

@@ -1,7 +1,7 @@
-"""Has work directories of ended runs deleted by processes of their own, so that nobody's run waits for that.
+"""Deletes work directories of ended runs in processes of its own, so that no run waits for it.
 
-They are few at a time, and of each account one: whose files are many, or grow while they are deleted, keeps only the
-account's own back. What cannot be deleted, or not in time, stays until all that is left of its job is deleted.
+Only a few run at a time, and one per account: an account whose files are many, or grow while they are deleted, delays
+only itself. What cannot be deleted, or not in time, stays until the rest of its job is deleted.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 LIMIT_S = 120.0
-"""How long the deletion of one work directory may take."""
+"""Seconds that the deletion of one work directory may take."""
 _KILLED_AFTER_S = 150
 AT_ONCE = 4
 MOST_WAITING = 10_000
-"""Work directories of one account; the process that deletes one gets through some hundreds of small ones a second."""
+"""The most work directories of one account per process, which deletes some hundreds of small ones a second."""
 _KILLED = "the process that should have deleted it was killed"
 _NICENESS = 10
 _MOST_BYTES = 4096
 
 
 class Clearing:
-    """What is to be deleted, and what is being deleted."""
+    """The work directories to delete, and those being deleted."""
 
     def __init__(self, fork: Callable[[str, socket.socket], None], selector: BaseSelector) -> None:
-        """Begin with nothing; ``fork`` makes a process that deletes a path and tells a socket how that went."""
+        """``fork`` starts a process that deletes a path and reports over a socket."""
         self._fork = fork
         self._selector = selector
         self._waiting: dict[int, deque[str]] = {}
-        """Paths by the number of the account; who waits longest is first."""
+        """Paths by account number; the account that has waited longest is first."""
         self._going: set[int] = set()
-        """Numbers of accounts."""
+        """Account numbers."""
         self._named: set[int] = set()
-        """Accounts of which it was said that something stays."""
+        """Accounts for which a failure was logged."""
 
     @property
     def busy(self) -> bool:
@@ -102,14 +102,14 @@ class Clearing:
         self._begin()
 
     def _name(self, owner: int, what: str) -> None:
-        """Say what stays, once for each account."""
+        """Log what could not be deleted, once per account."""
         if owner not in self._named:
             self._named.add(owner)
             complain(what)
 
 
 def become(path: str, fd: int) -> NoReturn:
-    """Delete a work directory in the calling process, which was forked for that, say how it went, and end."""
+    """Delete a work directory in a process forked for it, report the result, and end."""
     try:
         os.setsid()
         set_name("holdfast-clear")
@@ -117,7 +117,7 @@ def become(path: str, fd: int) -> NoReturn:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(_KILLED_AFTER_S)
         answer = clear(path, LIMIT_S) or "gone"
-        with suppress(BrokenPipeError):  # the shim was killed meanwhile
+        with suppress(BrokenPipeError):  # The shim was killed meanwhile.
             os.write(fd, answer.encode(errors="backslashreplace")[:_MOST_BYTES])
     except BaseException:  # noqa: BLE001 - nothing above this may go on in this process
         complain_of_exception()

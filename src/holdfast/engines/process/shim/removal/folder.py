@@ -1,11 +1,11 @@
-"""Deletes folders of runs with all that is in them, with the rights of the account they belong to, in bounded time.
+"""Deletes folders of runs in bounded time, with the rights of the account that owns them.
 
-An account can put anything into the folder of its run, also while that is deleted: links, mounts, folders of other
-accounts, which it may be able to move and not to empty, and more and more files. So three rules hold.
+An account can put anything into its run's folder, even during the deletion: links, mounts, folders of other accounts
+that it may move but not empty, and more and more files. Hence three rules.
 
-- The deletion acts as the owner of the run's folder. That folder is in its job's, which only we can change.
-- It opens folders of that owner alone, on the same file system, and never by a link.
-- It ends when its time is over. What stays is named.
+- The deletion acts as the owner of the run's folder. That folder is in its job's, which only the server can change.
+- It opens only folders of that owner, on the same file system, and never through a link.
+- It ends when its time is over, and names what is left.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 _OURS = 0o700
 _AT_ONCE = 10_000
-"""Entries of a folder in memory."""
+"""Entries of a folder held in memory."""
 _TOKEN_BYTES = 8
 _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_FOLDER = (errno.ENOTDIR, errno.ELOOP, errno.EMLINK)
 _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 _LATER_S = 1.0
-"""How long each further job of an account may take, one of whose jobs took too long."""
+"""Seconds for each further job of an account, once a job of it took too long."""
 _MOST_NAMED = 3
 
 
@@ -46,12 +46,12 @@ def discard(jobs: str, job_ids: Sequence[str], limit_s: float) -> dict[str, str]
     Each job's folder is moved away first, so that a run which takes over the checkpoints gets all of them or none.
 
     Args:
-        jobs: The folder of the folders of all jobs.
-        job_ids: Which of them.
-        limit_s: How long the deletion of one job may take.
+        jobs: The folder that contains the jobs' folders.
+        job_ids: The jobs.
+        limit_s: Seconds that the deletion of one job may take.
 
     Returns:
-        For each job of which something is left, what keeps it.
+        Why something is left, for each job of which something is.
     """
     late: set[int] = set()
     kept: dict[str, str] = {}
@@ -72,7 +72,7 @@ def discard(jobs: str, job_ids: Sequence[str], limit_s: float) -> dict[str, str]
 
 
 def _discard(path: str, aside: str, until: float) -> list[str]:
-    left = _delete_job(aside, until)  # what an interruption left
+    left = _delete_job(aside, until)  # An interrupted deletion left these.
     if left:
         return left
     with suppress(FileNotFoundError):
@@ -81,10 +81,10 @@ def _discard(path: str, aside: str, until: float) -> list[str]:
 
 
 def set_aside(path: str) -> str:
-    """Delete a work directory if it is empty, else rename it, so that a later run in its place has its own.
+    """Delete a work directory if it is empty, otherwise rename it, so that a later run in its place gets a new one.
 
     Returns:
-        Its new path; empty where there is nothing to delete.
+        Its new path; empty if there is nothing to delete.
     """
     try:
         Path(path).rmdir()
@@ -98,7 +98,7 @@ def set_aside(path: str) -> str:
 
 
 def clear(path: str, limit_s: float) -> str:
-    """Delete what is in a run's folder, such as its work directory; returns what keeps some of it."""
+    """Delete a part of a run's folder, such as its work directory; returns why some of it is left."""
     place, _, name = path.rpartition("/")
     try:
         with _opened(place) as run, acting(_account(run)):
@@ -114,7 +114,7 @@ def clear(path: str, limit_s: float) -> str:
 
 
 def _clear_folder(name: str, run: int, until: float) -> str:
-    """Delete a folder that is in a run's, or a file; what was in folders below is never beside it."""
+    """Delete a file or a folder within a run's folder; the content of nested folders never ends up beside it."""
     while not _is_deleted(name, run):
         with _Emptying(run, until).own(name) as folder:
             emptying = _Emptying(folder, until)
@@ -125,7 +125,7 @@ def _clear_folder(name: str, run: int, until: float) -> str:
 
 
 def _owner_of_runs(*jobs: str) -> int:
-    """Return whose a job's runs are."""
+    """Return the owner of a job's runs."""
     for job in jobs:
         with suppress(OSError), os.scandir(job) as entries:
             for entry in entries:
@@ -134,11 +134,11 @@ def _owner_of_runs(*jobs: str) -> int:
 
 
 def _delete_job(path: str, until: float) -> list[str]:
-    """Delete the folder of a job, which is ours; returns what is left of it."""
+    """Delete the folder of a job, which belongs to the server; returns what is left of it."""
     left: list[str] = []
     try:
         with _opened(path, owner=os.geteuid()) as job:
-            os.fchmod(job, _OURS)  # so that no account finds its way back into what is left
+            os.fchmod(job, _OURS)  # Keeps accounts from getting back into what is left.
             for name in _some(job, {}):
                 left += _delete_run(job, name, until)
         if not left:
@@ -149,7 +149,7 @@ def _delete_job(path: str, until: float) -> list[str]:
 
 
 def _delete_run(job: int, name: str, until: float) -> list[str]:
-    """Delete one folder of a job as the account that it belongs to."""
+    """Delete one folder of a job as the account that owns it."""
     try:
         with _opened(name, job) as run:
             emptying = _Emptying(run, until)
@@ -166,15 +166,15 @@ def _delete_run(job: int, name: str, until: float) -> list[str]:
 
 
 def _account(folder: int) -> Account | None:
-    """Return the account that owns a folder; ``None``: ours, or there is no other that we could become."""
+    """Return the account that owns a folder; ``None`` if it is the server's own or cannot be assumed."""
     uid = os.fstat(folder).st_uid
     return Account("", uid) if uid != os.geteuid() == 0 else None
 
 
 class _Emptying:
-    """Takes out of a folder what is its owner's.
+    """Empties a folder of what belongs to its owner.
 
-    What is in a folder below is moved up before that is deleted, so that any depth needs three descriptors.
+    The content of a nested folder is moved up before that is deleted, so that any depth needs only three descriptors.
     """
 
     def __init__(self, top: int, until: float) -> None:
@@ -183,17 +183,17 @@ class _Emptying:
         self._top = top
         self._until = until
         self.left: dict[str, str] = {}
-        """What stays, by its name in the folder, and why."""
+        """What is left, by its name in the folder, and why."""
 
     def empty(self) -> None:
-        """Delete everything that is in the folder."""
+        """Delete everything in the folder."""
         _seal_not(self._top)
         while names := _some(self._top, self.left):
             for name in names:
                 self.delete(name)
 
     def delete(self, name: str) -> None:
-        """Delete one thing that is in the folder."""
+        """Delete one entry of the folder."""
         try:
             while self._has_time() and not _is_deleted(name, self._top):
                 with self.own(name) as folder:
@@ -207,7 +207,7 @@ class _Emptying:
             self.left[name] = f"{name}: {error.strerror}"
 
     def _take_out(self, folder: int) -> str:
-        """Delete files of a folder, and move folders in it up; returns the first that stays, and why."""
+        """Delete the files of a folder, and move nested folders up; returns the first entry that is left, and why."""
         kept: dict[str, str] = {}
         while names := _some(folder, kept):
             for name in names:
@@ -217,10 +217,10 @@ class _Emptying:
         return next(iter(kept.values()), "")
 
     def _take_up(self, name: str, folder: int) -> str:
-        """Delete one thing of a folder, or move it up; returns why it stays."""
+        """Delete one entry of a folder, or move it up; returns why it is left."""
         try:
             if self._has_time() and not _is_deleted(name, folder):
-                with self.own(name, folder):  # only what is open to its owner can be moved
+                with self.own(name, folder):  # Only a folder open to its owner can be moved.
                     os.rename(name, os.urandom(_TOKEN_BYTES).hex(), src_dir_fd=folder, dst_dir_fd=self._top)
         except FileNotFoundError:
             return ""
@@ -230,7 +230,7 @@ class _Emptying:
 
     @contextmanager
     def own(self, name: str, folder: int | None = None) -> Iterator[int]:
-        """Open a folder, in the top one or another, of the same owner on the same file system; raises OSError."""
+        """Open a nested folder of the same owner on the same file system; raises OSError."""
         with _opened(name, self._top if folder is None else folder, self._owner) as opened:
             facts = os.fstat(opened)
             if facts.st_dev != self._device:
@@ -247,7 +247,7 @@ class _Emptying:
 def _is_deleted(name: str, folder: int) -> bool:
     """Delete a file, or a folder if it is empty; returns whether that was possible.
 
-    A folder is never opened before: the kernel says here whether something is mounted there.
+    A folder is never opened before: here the kernel says whether something is mounted on it.
     """
     try:
         os.unlink(name, dir_fd=folder)
@@ -267,17 +267,17 @@ def _some(folder: int, but: dict[str, str]) -> list[str]:
 
 
 def _seal_not(folder: int) -> None:
-    """Undo what a program did to keep its own account out of a folder."""
+    """Undo what a program did to lock its own account out of a folder."""
     if os.fstat(folder).st_mode & _OURS != _OURS:
         os.fchmod(folder, _OURS)
 
 
 @contextmanager
 def _opened(name: str, folder: int | None = None, owner: int | None = None) -> Iterator[int]:
-    """Open a folder, of its owner's alone where one is given; raises OSError."""
+    """Open a folder, of the given owner only if there is one; raises OSError."""
     try:
         opened = os.open(name, _FLAGS, dir_fd=folder)
-    except PermissionError:  # one's own, sealed
+    except PermissionError:  # The account's own folder, locked.
         _require(owner, os.stat(name, dir_fd=folder, follow_symlinks=False).st_uid)
         os.chmod(name, _OURS, dir_fd=folder)
         opened = os.open(name, _FLAGS, dir_fd=folder)

@@ -1,1 +1,1 @@
-"""What happens in the process of its own that each run has, beside its program."""
+"""The supervisor: a process beside each run's program."""

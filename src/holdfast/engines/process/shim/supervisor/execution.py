@@ -1,4 +1,4 @@
-"""One run's program from its launch to its outcome; the conversation with the shim is ``supervisor``'s."""
+"""One run's program from its launch to its outcome; ``process`` talks with the shim."""
 
 from __future__ import annotations
 
@@ -33,24 +33,23 @@ DRAIN_LIMIT_S = 30.0
 
 
 class Execution:
-    """The one run a supervisor has: its program, its record, its control group."""
+    """The one run of a supervisor: its program, its record, its control group."""
 
     def __init__(self, record: Record, group: Group | None, surroundings: Surroundings) -> None:
-        """Begin with no run."""
         self.program: SupervisedRun | None = None
         self.watch = Watch()
         self._silence = Silence()
         self._notice = Notice()
         self.changed = False
-        """Whether there is something to tell the shim."""
+        """Whether there is news for the shim."""
         self.aside = ""
-        """The work directory of a run that has ended, where somebody has to delete it."""
+        """The work directory of an ended run that somebody has to delete."""
         self.worn = False
-        """Whether something of an earlier run is left in it that could not be killed."""
+        """Whether processes of an earlier run are left that could not be killed."""
         self.await_end: Callable[[int, Callable[[], object]], object] = lambda *_: None
-        """Called with a descriptor that is readable when a fostered program has ended, and what to call then."""
+        """Called with a descriptor that becomes readable when a fostered program has ended, and a callback for then."""
         self.settled: Callable[[int], object] = lambda _: None
-        """Called with that descriptor, just before it is closed."""
+        """Called with that descriptor just before it is closed."""
         self.notes = Notes(record, surroundings)
         self._group = group
         self._surroundings = surroundings
@@ -58,18 +57,18 @@ class Execution:
         self._deadline_at = float("inf")
         self._drain_at = float("inf")
         self._term_at = float("inf")
-        """When a run that was warned of its stop is told to stop."""
+        """When a warned run is told to stop."""
         self._term_grace_s = 0.0
         self._alone_at = float("inf")
-        """When there has been no server for so long that another machine may run the job, since boot."""
+        """When, since boot, there has been no server for so long that another machine may run the job."""
 
     @property
     def active(self) -> bool:
-        """Whether there is a run that is not finished."""
+        """Whether there is an unfinished run."""
         return self.program is not None and self.program.phase != FINISHED
 
     def next_due(self) -> float:
-        """Return when ``due`` or ``look`` is needed next, on the monotonic clock."""
+        """Return when ``due`` or ``look`` is needed next, by the monotonic clock."""
         if self.program is None or not self.active:
             return self.notes.due
         alone = moment.monotonic() + self._alone_at - moment.since_boot()
@@ -78,10 +77,10 @@ class Execution:
         return min(self._drain_at, late, self.watch.due, asked_for, alone, self.notes.due)
 
     def server_heard(self, lease_s: float | None) -> None:
-        """Note that there is a server; its lease is counted by a clock that goes on while the machine sleeps."""
+        """Note that there is a server; its lease counts by a clock that goes on while the machine sleeps."""
         self._alone_at = float("inf") if lease_s is None else moment.since_boot() + lease_s
 
-    # starting
+    # Starting.
 
     def launch(self, order: Message) -> None:
         """Start a program."""
@@ -123,15 +122,15 @@ class Execution:
             os.fchdir(self._surroundings.home)
 
     def _launch_prepared(self, program: SupervisedRun) -> int:
-        """Start a program that is prepared first, and hear of it when that is done."""
+        """Start a program that is prepared first, and learn when that is done."""
         self._beginning, theirs = socket.socketpair()
         with theirs:
             return launch.launch(program, theirs.fileno())
 
     def _let_begin(self, beginning: socket.socket) -> None:
-        """Have a run prepared, now that it is written down which process it is."""
+        """Let a run's preparation begin, now that its process is recorded."""
         self.await_end(beginning.fileno(), lambda: self._is_ready(beginning))
-        with suppress(OSError):  # it was killed
+        with suppress(OSError):  # It was killed.
             beginning.send(b".")
 
     def _is_ready(self, beginning: socket.socket) -> None:
@@ -140,7 +139,7 @@ class Execution:
         self._see_prepared()
 
     def _see_prepared(self) -> None:
-        """Have a run that was prepared count as started; it is measured from then on."""
+        """Count a prepared run as started; it is measured from then on."""
         program = self.program
         if program is not None and program.preparing and program.phase != FINISHED and preparing.see(program):
             self.changed = True
@@ -148,7 +147,7 @@ class Execution:
                 self._measure(program, program.order.get("deadline_s"))
 
     def _limit(self, program: SupervisedRun, pids: int) -> None:
-        """Set the group's limits; where that fails the run's memory is watched instead."""
+        """Set the group's limits; if that fails the run's memory is watched instead."""
         limit = program.order.get("memory") or 0
         forked = program.preparing or program.account is not None
         if self._group is not None and self._group.prepare(limit, pids, forked=forked):
@@ -175,7 +174,7 @@ class Execution:
         self._finish(program, outcomes.not_launched(reason, message, ended_at=moment.wall()))
 
     def foster(self, message: Message) -> None:
-        """Go on with a run whose supervisor was killed: wait for its program, and end it as ever."""
+        """Continue a run whose supervisor was killed: wait for its program, and end it as usual."""
         program = self.program = SupervisedRun(message["order"])
         program.pid, program.started_at = message["pid"], message["started_at"]
         program.started_mono = moment.monotonic() - (moment.since_boot() - message["after"])
@@ -189,7 +188,7 @@ class Execution:
         if message.get("exit") is not None:
             self._leader_ended(program, Exit(*message["exit"]))
         elif message.get("gone") or not self._wait_for_foreign(program, before, after):
-            self._leader_ended(program, None)  # and nobody can tell how
+            self._leader_ended(program, None)  # Nobody can tell how it ended.
 
     def _wait_for_foreign(self, program: SupervisedRun, before: float, after: float) -> bool:
         try:
@@ -202,12 +201,12 @@ class Execution:
         os.close(program.foreign)
         return False
 
-    # stopping
+    # Stopping.
 
     def stop(self, grace_s: float, reason: str) -> None:
-        """SIGTERM, at once or when its warning is over, SIGKILL after the grace.
+        """Stop the run: SIGTERM, at once or after its warning, then SIGKILL after the grace period.
 
-        The first reason stays, the earliest kill counts; whoever has no patience for a warning ends that.
+        The first reason and the earliest kill count; a stop without a warning ends one that is under way.
         """
         program = self.program
         if program is None or program.phase == FINISHED or program.exit is not None:
@@ -227,14 +226,14 @@ class Execution:
     def _terminate(self, program: SupervisedRun, grace_s: float) -> None:
         if program.kill_at == float("inf"):
             processes.kill_group(program.pid, signal.SIGTERM)
-            processes.kill_group(program.pid, signal.SIGCONT)  # a suspended program has a grace, too
+            processes.kill_group(program.pid, signal.SIGCONT)  # A suspended program gets its grace period, too.
         self._term_at = float("inf")
         program.kill_at = min(program.kill_at, moment.monotonic() + grace_s)
         if grace_s <= 0:
             self._kill(program)
 
     def exceeded(self, estimate: int) -> None:
-        """End it if it uses more memory than its limit, where no control group limits it."""
+        """End the run if it uses more memory than its limit and no control group limits it."""
         program = self.program
         if program is None or program.exit is not None:
             return
@@ -246,19 +245,19 @@ class Execution:
             self._kill(program)
 
     def _kill(self, program: SupervisedRun) -> bool:
-        """Kill everything the run has, but not a leader that has ended; returns whether there was anything."""
+        """Kill all processes of the run except an ended leader; returns whether there were any."""
         left = processes.kill_group(program.pid, signal.SIGKILL) if program.exit is None else False
         if not program.fostered:
             for pid in processes.children():
-                processes.kill(pid)  # ours are only the leader, and orphans of this run
+                processes.kill(pid)  # The only children are the leader and orphans of this run.
         if self._group is not None and program.groups == self._group.paths:
             return self._group.kill() or left
         return leftovers.kill_in(program.groups) or left
 
     def due(self, now: float) -> None:
-        """Act on the deadline, the grace, leftovers and refused lines of the record whose time has come."""
+        """Act on whatever is due: deadline, grace period, leftovers, refused lines of the record."""
         if self.notes.again(now):
-            self.changed = True  # the shim may wait for that
+            self.changed = True  # The shim may wait for that.
         program = self.program
         if program is None or program.phase == FINISHED:
             return
@@ -285,10 +284,10 @@ class Execution:
             )
             self.stop(0.0, "lost")
 
-    # ending
+    # Ending.
 
     def reap(self) -> None:
-        """Take in children that have ended. A leader's group is killed while its number is still taken."""
+        """Reap ended children. A leader's group is killed while its number is still taken."""
         while True:
             try:
                 info = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -332,11 +331,11 @@ class Execution:
             self._drain_at = program.exited_mono + DRAIN_POLL_S
 
     def _is_clean(self, program: SupervisedRun) -> bool:
-        """Whether nothing is left of a run whose leader ended; what is left is being killed."""
+        """Whether nothing is left of a run whose leader ended; whatever is left is being killed."""
         if program.fostered:
             return not self._kill(program)
         if leftovers.has_no_children():
-            return True  # every orphan of this run is a child of ours
+            return True  # Every orphan of this run is a child of this process.
         self._kill(program)
         return False
 
@@ -379,7 +378,7 @@ class Execution:
         self.notes.ended(program)
 
     def look(self, now: float) -> None:
-        """Look at the run's files, when that is due."""
+        """Look at the run's files if that is due."""
         program = self.program
         if program is None or not program.pid or program.phase == FINISHED:
             return

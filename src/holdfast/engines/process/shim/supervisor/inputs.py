@@ -1,7 +1,7 @@
-"""Puts what was sent along with a run's job into its work directory, with the rights of its account.
+"""Puts a job's inputs into the work directory, with the rights of the run's account.
 
-Archives were checked when they came in. They are unpacked into a directory that nobody else has been in, each file made
-new, so that nothing in them leads anywhere.
+Archives were checked on arrival. They are unpacked into a directory that nobody else has been in, each file newly
+created, so that nothing in them leads anywhere.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from ..records import SupervisedRun
 
     OpenFile: TypeAlias = tuple[str, str, str]
-    """A name, nothing for an archive; the bytes as base64; else the file that has them."""
+    """A name, empty for an archive; the bytes as base64; or the file that contains them."""
 
 _EXECUTABLE = 0o100
 _OF_NAMES = "cp437"
-"""The encoding of names in archives that do not say which."""
+"""The encoding of names in archives that declare none."""
 
 
 class Unusable(Exception):
-    """Something cannot be put there."""
+    """An input cannot be put into place."""
 
 
 def opened(program: SupervisedRun) -> list[int]:
-    """Open the files that have inputs, with our own rights, which a run's account may not have.
+    """Open the files of inputs with the server's rights, which a run's account may not have.
 
     Raises:
-        OSError: One is not there any more.
+        OSError: A file no longer exists.
     """
     import zipfile  # noqa: F401, PLC0415 - now, as the account of the run may not be able to read it
 
@@ -53,16 +53,16 @@ def opened(program: SupervisedRun) -> list[int]:
 
 
 def close(descriptors: Sequence[int]) -> None:
-    """Close what was opened."""
+    """Close the files."""
     for fd in descriptors:
         os.close(fd)
 
 
 def put(entries: Sequence[OpenFile], descriptors: Sequence[int]) -> None:
-    """Put everything into the working directory; called with the rights of the run's account.
+    """Put all inputs into the working directory; called with the rights of the run's account.
 
     Raises:
-        Unusable: Something cannot be put there, with the reason.
+        Unusable: An input cannot be put into place; the message says why.
     """
     left = list(descriptors)
     for name, data, file in entries:

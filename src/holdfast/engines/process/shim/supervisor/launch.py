@@ -35,14 +35,14 @@ _REASONS = {
     errno.ENFILE: "OutOfFiles",
 }
 _READ_ONLY = (errno.EROFS, errno.EPERM, errno.EACCES, errno.EIO)
-"""How a disk refuses our own files that has failed, was remounted or was made immutable."""
+"""Errors of the server's own files on a disk that has failed, was remounted read-only or made immutable."""
 _OURS = 0o700
 _PASSABLE = 0o711
-"""Of a directory that is ours, and has others in it that belong to the accounts of runs."""
+"""The mode of a directory of the server that contains directories of runs' accounts."""
 _NOT_PLAIN = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EINVAL)
-"""How opening a link or a pipe is refused."""
+"""The error of opening a link or a pipe."""
 _INVALID = "InvalidCommand"
-"""Something no system call can carry, such as a NUL character."""
+"""An argument that no system call can carry, such as one with a NUL character."""
 _NOT_THERE, _NO_ACCOUNT = "SecretNotFound", "AccountNotFound"
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -51,14 +51,14 @@ class CannotLaunch(Exception):
     """A program could not be started."""
 
     def __init__(self, reason: str, message: str) -> None:
-        """Carry the platform's word and the system's message."""
+        """Carry a reason and a message."""
         self.reason = reason
         self.message = message
         super().__init__(message)
 
 
 def refused(number: int, what: str) -> CannotLaunch:
-    """Name a failure by the system's error number; call it in the directory that holds the runs."""
+    """Describe a failure by the system's error number; call it in the directory that holds the runs."""
     reason, why = _REASONS.get(number, "LaunchError"), os.strerror(number)
     if number == errno.ENOSPC and files.lacks_inodes("."):
         reason, why = "OutOfInodes", f"{why}: no more files can be made there"
@@ -66,7 +66,7 @@ def refused(number: int, what: str) -> CannotLaunch:
 
 
 def unrecorded(number: int) -> CannotLaunch:
-    """Name, by the system's error number, why nobody could write down that a program was started."""
+    """Describe, by the system's error number, why a start could not be recorded."""
     reason = _REASONS.get(number, "LaunchError")
     if number in _READ_ONLY:
         reason = _REASONS[errno.EROFS]
@@ -76,8 +76,8 @@ def unrecorded(number: int) -> CannotLaunch:
 def launch(program: SupervisedRun, ready: int | None = None) -> int:
     """Start a program in a session of its own; returns its pid.
 
-    With a descriptor in ``ready``, what comes back is the process that prepares the run and becomes the program then.
-    Leaves the caller's working directory changed. May take as long as the file systems it needs.
+    With a descriptor in ``ready``, the process returned first prepares the run and then becomes its program. The
+    caller's working directory is changed. May take as long as the file systems it needs.
 
     Raises:
         CannotLaunch: It did not start.
@@ -109,7 +109,7 @@ def launch(program: SupervisedRun, ready: int | None = None) -> int:
 
 
 def _start_prepared(program: SupervisedRun, ready: int, argv: list[str], environment: Mapping[str, str]) -> int:
-    """Start the process that prepares a run and becomes its program, as its account where it has one."""
+    """Start the process that prepares a run and becomes its program, as its account if it has one."""
 
     def named(error: OSError, argv: list[str]) -> tuple[str, str]:
         failed = _not_started(program, error, argv)
@@ -136,7 +136,7 @@ def _start_prepared(program: SupervisedRun, ready: int, argv: list[str], environ
 
 
 def _not_started(program: SupervisedRun, error: OSError, argv: list[str]) -> CannotLaunch:
-    """Name why a program was not started; looks into it, with the rights of its account."""
+    """Describe why a program was not started; looks into it with the rights of its account."""
     failed, more = refused(error.errno or 0, repr(argv[0])), ""
     with suppress(OSError, ValueError):
         executable = _found(argv, program.order["env"])
@@ -151,7 +151,7 @@ def _start_as(
     environment: Mapping[str, str],
     become: Callable[[Mapping[str, str]], Callable[[], object]] | None = None,
 ) -> int:
-    """Start it as another account, in a directory of that account; the files we open for it are that account's."""
+    """Start it as another account in a directory of that account, which owns the files opened for it."""
     owner.look_up()
     _make_directories(program)
     directory, whole = _working_directory(program), {**owner.environment, **environment}
@@ -178,7 +178,7 @@ def _close(logs: list[int]) -> None:
 
 
 def _enter(program: SupervisedRun) -> list[int]:
-    """Open the logs and go to the working directory."""
+    """Open the logs and enter the working directory."""
     _make_directories(program)
     logs = _open_logs(program)
     try:
@@ -215,7 +215,7 @@ def _open_logs(program: SupervisedRun) -> list[int]:
 
 
 def _open_log(path: str) -> int:
-    """Open a log for appending; what an earlier program put in its place is removed."""
+    """Open a log for appending; whatever an earlier program put in its place is removed."""
     try:
         return files.open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     except OSError as error:
@@ -226,7 +226,7 @@ def _open_log(path: str) -> int:
 
 
 def _resolve(name: str, path: str) -> str:
-    """Find a program the way a shell does, in the run's own PATH and working directory."""
+    """Find a program as a shell does, in the run's own PATH and working directory."""
     if "/" in name:
         return name
     seen = errno.ENOENT
@@ -240,7 +240,7 @@ def _resolve(name: str, path: str) -> str:
 
 
 def find_spy(order: Message) -> None:
-    """Note where py-spy is on a program's PATH, if it is, and by which signal it would write its stacks itself."""
+    """Note where py-spy is on a program's PATH, and by which signal the program writes its stacks itself."""
     environment = order["env"]
     order["stack_signal"] = environment.get("HOLDFAST_STACK_SIGNAL")
     with suppress(OSError):
@@ -261,10 +261,10 @@ def _spawn(program: str, argv: list[str], environment: Mapping[str, str], logs: 
 
 
 def _make_directories(program: SupervisedRun) -> None:
-    """Make a run's directory, what is in it, and its job's where it is the job's first.
+    """Create a run's directory with its content, and its job's directory for the job's first run.
 
     Raises:
-        OSError: One cannot be made.
+        OSError: One cannot be created.
     """
     directory: str = program.order["directory"]
     account = program.account
@@ -283,7 +283,7 @@ def _make_directories(program: SupervisedRun) -> None:
 
 
 def _begin_again(program: SupervisedRun) -> None:
-    """Tell apart what an earlier dispatch of the same attempt left."""
+    """Mark where the output of an earlier dispatch of the same attempt ends."""
     for name in program.logs:
         _note_beginning(program.path(name), program.path(BEGAN_OF[name]))
         at_ns, size = files.mark(program.path(name))
@@ -296,7 +296,7 @@ def _begin_again(program: SupervisedRun) -> None:
 
 
 def _make_job(job: str, account: Account | None) -> None:
-    """Make the directory of a job with its first checkpoint folder; it stays ours, so nobody replaces what is in it."""
+    """Create the directory of a job with its checkpoint folder; it stays ours, so that nobody replaces those."""
     os.makedirs(job, _OURS, exist_ok=True)  # noqa: PTH103 - as above
     if account is not None:
         os.chmod(job, _PASSABLE)  # noqa: PTH101 - as above
@@ -304,7 +304,7 @@ def _make_job(job: str, account: Account | None) -> None:
 
 
 def _take_over_checkpoints(job: str, others: list[str], account: Account | None) -> None:
-    """Move the first checkpoint folder that other jobs have to a job that has none; at any instant one has it.
+    """Move the first checkpoint folder among those of other jobs to a job that has none; at any instant one job has it.
 
     Raises:
         OSError: It cannot be moved.
@@ -316,7 +316,7 @@ def _take_over_checkpoints(job: str, others: list[str], account: Account | None)
         os.chmod(job, _PASSABLE)  # noqa: PTH101 - as above
     for other in others:
         if account is not None and not account.owns(f"{other}/{CHECKPOINTS}"):
-            continue  # what somebody else saved is not handed over, whoever runs it again
+            continue  # Files of another account are not handed over, whoever runs the job again.
         with suppress(FileNotFoundError):
             Path(other, CHECKPOINTS).rename(path)
             return
@@ -324,7 +324,7 @@ def _take_over_checkpoints(job: str, others: list[str], account: Account | None)
 
 
 def _make(path: str, account: Account | None = None) -> bool:
-    """Make a directory, and give it to an account; returns whether it was not there."""
+    """Create a directory and give it to an account; returns whether it is new."""
     try:
         os.mkdir(path, _OURS)  # noqa: PTH102 - as above
     except FileExistsError:
@@ -335,7 +335,7 @@ def _make(path: str, account: Account | None = None) -> bool:
 
 
 def _note_beginning(log: str, began: str) -> None:
-    """Write down where this program's part of a log begins, a line each; a log without it is better than no run."""
+    """Record where this program's part of a log begins, one line each; a missing record is better than no run."""
     with suppress(OSError):
         size = os.stat(log, follow_symlinks=False).st_size  # noqa: PTH116 - as above
         fd = files.open_plain(began, os.O_WRONLY | os.O_APPEND | os.O_CREAT)

@@ -1,4 +1,4 @@
-"""What a run leaves behind when its program has ended."""
+"""What a run leaves behind when its program ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def has_no_children() -> bool:
-    """Whether this process has none; each orphan of its run is one."""
+    """Whether this process has no children; orphans of its run would be."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -24,7 +24,7 @@ def has_no_children() -> bool:
 
 
 def kill_in(groups: tuple[str, ...]) -> bool:
-    """Kill what is in the group of a supervisor that is dead, and remove it when it is empty."""
+    """Kill the processes in a dead supervisor's group, and remove it once it is empty."""
     group = Group(V1, groups)
     if not groups or group.kill():
         return bool(groups)
@@ -33,10 +33,10 @@ def kill_in(groups: tuple[str, ...]) -> bool:
 
 
 def set_aside(program: SupervisedRun) -> str:
-    """Have the work directory of a run that has ended out of the way of a later one, where its job wants that.
+    """Move the work directory of an ended run out of the way of a later run, if its job wants a new one each time.
 
     Returns:
-        Where it is, for somebody else to delete; empty where nothing is left of it, or it cannot be moved.
+        Its path, for another process to delete; empty if nothing is left of it or it cannot be moved.
     """
     if not program.order.get("clear"):
         return ""

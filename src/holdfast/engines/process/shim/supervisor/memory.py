@@ -1,4 +1,4 @@
-"""What is known of the memory that a run used: whether that is why it failed."""
+"""Whether a run failed because of the memory it used."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from ..records import SupervisedRun
 
 _SHARE = 10
-"""What a run uses is counted at most so often that it takes one part in this many of a core."""
+"""Counting a run's memory may take at most one part in this many of a core."""
 
 
 def evidence(program: SupervisedRun, group: Group | None, *, failed: bool) -> bool:
-    """Read what a control group saw of a run that ended; returns whether it was killed for its memory."""
+    """Read a control group's counters after a run ended; returns whether it was killed for its memory."""
     if group is None or program.groups != group.paths:
         return program.rss_exceeded
     limited = bool(program.order.get("memory"))
@@ -29,12 +29,12 @@ def evidence(program: SupervisedRun, group: Group | None, *, failed: bool) -> bo
 
 
 def used(program: SupervisedRun, estimate: int) -> int:
-    """Return how much memory a run uses, where it was seen to use no more than an estimate.
+    """Return how much memory a run uses if an estimate seems too high.
 
     It is counted only if the estimate exceeds the limit, and then here rather than in the shim, which has other runs.
 
     Returns:
-        0 where it would have to be counted again too soon.
+        0 if it would have to be counted again too soon.
     """
     limit = program.order["memory"]
     if estimate <= limit:
@@ -43,7 +43,7 @@ def used(program: SupervisedRun, estimate: int) -> int:
     if began < program.recount_at:
         return 0
     size = min(estimate, processes.exact_group_memory(program.pid))
-    if size > limit:  # of a process that ended meanwhile those counted after it have the share, too
+    if size > limit:  # The share of a process that ended meanwhile is counted with the others.
         size = min(size, processes.exact_group_memory(program.pid))
     now = moment.monotonic()
     program.recount_at = now + (now - began) * _SHARE
@@ -51,5 +51,5 @@ def used(program: SupervisedRun, estimate: int) -> int:
 
 
 def too_much(program: SupervisedRun) -> str:
-    """Say that a run exceeded its limit."""
+    """Return the message about a run that exceeded its limit."""
     return f"exceeded its memory limit of {round(program.order['memory'] / 2**20, 1):.10g}Mi"

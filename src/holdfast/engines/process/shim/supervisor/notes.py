@@ -1,4 +1,4 @@
-"""What a supervisor writes into its record; what a full or read-only disk refuses is kept, and written later."""
+"""Writes a supervisor's record; lines that a full or read-only disk refuses are kept and written later."""
 
 from __future__ import annotations
 
@@ -18,25 +18,24 @@ AGAIN_EVERY_S = 1.0
 
 
 class Notes:
-    """The record of the one run a supervisor has."""
+    """The record of a supervisor's run."""
 
     def __init__(self, record: Record, surroundings: Surroundings) -> None:
-        """Begin with nothing to write."""
         self._record = record
         self._place, self._boot = surroundings.place, surroundings.boot
         self.due = float("inf")
-        """When to write again what the disk refused."""
+        """When to retry the refused lines."""
 
     @property
     def lag(self) -> bool:
-        """Whether the record lacks something."""
+        """Whether the record lacks lines."""
         return self._record.lags
 
     def begin(self, program: SupervisedRun) -> None:
-        """Note that a program is about to be started.
+        """Record that a program is about to be started.
 
         Raises:
-            CannotLaunch: That cannot be written, so it must not be.
+            CannotLaunch: That cannot be recorded, so the program must not start.
         """
         self.due = float("inf")
         try:
@@ -45,25 +44,25 @@ class Notes:
             raise unrecorded(error.errno or 0) from None
 
     def took_over(self, program: SupervisedRun, before: float, after: float) -> None:
-        """Note a program that another supervisor started."""
+        """Record a program that another supervisor started."""
         self.due = float("inf")
         self._write(lambda: self._record.begin(program, self._place, self._boot))
         self.started(program, before, after)
 
     def started(self, program: SupervisedRun, before: float, after: float) -> None:
-        """Note where a program is, and between which moments since boot it was born."""
+        """Record a program's process, and the moments since boot between which it was born."""
         self._write(lambda: self._record.started(program, before, after))
 
     def exited(self, program: SupervisedRun) -> None:
-        """Note how a program ended."""
+        """Record how a program ended."""
         self._write(lambda: self._record.exited(program))
 
     def ended(self, program: SupervisedRun) -> None:
-        """Note the whole outcome."""
+        """Record the whole outcome."""
         self._write(lambda: self._record.ended(program))
 
     def again(self, now: float) -> bool:
-        """Write what is due of what was refused; returns whether the record lacks nothing any more."""
+        """Retry refused lines that are due; returns whether the record is complete."""
         if now < self.due:
             return False
         try:
@@ -77,7 +76,7 @@ class Notes:
     def _write(self, write: Callable[[], None]) -> None:
         try:
             write()
-        except OSError as error:  # the shim is told all the same
+        except OSError as error:  # The shim is told all the same.
             self.due = moment.monotonic() + AGAIN_EVERY_S
             complain(f"the record {self._record.path} cannot be written: {error}")
         else:

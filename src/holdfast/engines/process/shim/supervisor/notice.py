@@ -1,4 +1,4 @@
-"""The warning that a run asked for ahead of its end: a file that says when and why, and a signal to who heeds it."""
+"""Warns a run ahead of its end, if its job asks for that: by a file with time and reason, and by a signal."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ if TYPE_CHECKING:
     from ..records import SupervisedRun
 
 SIGNAL_AFTER_S = 0.05
-"""Between two looks at who heeds the signal: a process that is about to become another program will not."""
+"""Seconds between two checks for a handler of the signal: a process about to become another program has none."""
 DEADLINE = "deadline"
 LEADING = frozenset({"preemption", "suspension", "drain"})
-"""Reasons to stop a run that leave it the time it asked for, from the warning on; its deadline is known ahead."""
+"""Reasons to stop that leave a run its warning time from now on; its deadline is known ahead."""
 _FOREVER = float("inf")
 
 
 class Notice:
-    """Whether a run is to be warned, and whether it has been."""
+    """Whether a run is to be warned, and whether it was."""
 
     def __init__(self) -> None:
-        """Begin with nobody to warn."""
         self.due = _FOREVER
-        """When there is something to do, on the monotonic clock."""
+        """When there is something to do, by the monotonic clock."""
         self._before_s = 0.0
         self._number = 0
         self._ends_at = _FOREVER
@@ -37,7 +36,7 @@ class Notice:
         self._heeding: list[int] = []
 
     def begin(self, program: SupervisedRun, deadline_at: float) -> None:
-        """Warn another run from now on, if its job asks for it; one that was warned before is not warned twice."""
+        """Prepare to warn a run, if its job asks for it; a run that was warned before is not warned twice."""
         warning = program.order.get("warning")
         self.due, self._heeding, self._given_at, self._before_s = _FOREVER, [], _FOREVER, 0.0
         if not warning:
@@ -52,7 +51,7 @@ class Notice:
         self.due = deadline_at - self._before_s
 
     def look(self, program: SupervisedRun, now: float) -> None:
-        """Do what is due: warn of the deadline, or signal those that were asked whether they heed it."""
+        """Act on what is due: warn of the deadline, or signal the processes that handle the signal."""
         if self._given_at == _FOREVER:
             self._give(program, DEADLINE, self._ends_at, now)
             return
@@ -63,7 +62,7 @@ class Notice:
         self._heeding = []
 
     def lead_s(self, program: SupervisedRun, reason: str, now: float) -> float:
-        """Say how much later than now to stop a run, so that it has the time it asked for; warns it if nobody has."""
+        """Return by how long to delay a stop, so that the run has the time it asked for; warns it if nobody has."""
         if not self._before_s:
             return 0.0
         left_s = max(0.0, min(self._given_at, now) + self._before_s - now) if reason in LEADING else 0.0
@@ -72,7 +71,7 @@ class Notice:
         return left_s
 
     def end(self) -> None:
-        """Warn no more: it has ended."""
+        """Stop: the run has ended."""
         self.due = _FOREVER
 
     def _give(self, program: SupervisedRun, reason: str, ends_at: float, now: float) -> None:
@@ -81,7 +80,7 @@ class Notice:
         notice = {"reason": reason, "stop_at": wall + ends_at - now, "given_at": wall}
         path = program.path(STOP)
         fresh = Path(f"{path}.new")
-        with suppress(OSError), acting(program.account):  # a full disk: the signal comes all the same
+        with suppress(OSError), acting(program.account):  # If the disk is full, the signal comes all the same.
             fresh.unlink(missing_ok=True)
             fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             try:
@@ -94,7 +93,7 @@ class Notice:
 
 
 def _topmost(leader: int, number: int) -> list[int]:
-    """List who heeds a signal, without those below one that does: whoever started them passes it on if they need it."""
+    """List the processes that handle a signal, without descendants of one that does: it passes the signal on."""
     topmost, pending, looked = [], [leader], 0
     while pending and looked < processes.MOST_LOOKED_AT:
         pid = pending.pop()

@@ -1,4 +1,4 @@
-"""Turns what was seen of an end into the facts that are reported; reads files, changes nothing."""
+"""Turns an observed end into the facts that are reported; reads files, changes nothing."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def ended(program: SupervisedRun, end: Exit, *, ended_at: float, oom: bool, own_
     Args:
         program: The program.
         end: How its leader ended.
-        ended_at: When.
+        ended_at: When, in seconds since the epoch.
         oom: Whether there is evidence that it exceeded its memory limit.
-        own_rss: What the kernel's own peak starts from: a child inherits its parent's.
+        own_rss: The kernel's peak includes this much of the parent's memory.
     """
     failed = end.signal is not None or end.code != 0
     by_memory = oom and failed and not program.stop_reason
@@ -49,22 +49,22 @@ def ended(program: SupervisedRun, end: Exit, *, ended_at: float, oom: bool, own_
 
 
 def _peak(program: SupervisedRun, end: Exit, own_rss: int) -> int:
-    """Return the most memory it is known to have had at once; what looks now and then may have looked too early."""
+    """Return its known peak of memory; periodic checks may have missed the true one."""
     return max(program.peak_memory, end.max_rss if end.max_rss > own_rss else 0)
 
 
 def _circumstances(program: SupervisedRun) -> str:
-    """Name what a program that failed cannot have known how to say: a full disk also keeps its last words."""
+    """Name causes that the program could not know or print: a full disk swallows its last words, too."""
     places = (program.order["directory"], program.order.get("cwd") or program.order["directory"])
     return next((f"the disk of {place} is full" for place in places if files.is_full(place)), "")
 
 
 def _printed(program: SupervisedRun) -> Message:
-    """Read the end of what it wrote, without that of programs whose place it took."""
+    """Read the end of its output, without that of earlier programs."""
     log, tail = "", list[str]()
-    for name in program.logs:  # how they followed each other is not known: what went wrong is mostly on standard error
+    for name in program.logs:  # Their order is not known; errors are mostly on stderr.
         text, lines = files.tail(program.path(name), files.offset_in(files.last_line(program.path(BEGAN_OF[name]))))
-        if program.stop_reason == "stall":  # our own words say nothing about the program
+        if program.stop_reason == "stall":  # The message comes from Holdfast and says nothing about the program.
             text, header, _ = text.partition(f"\n{HEADER}")
             lines = files.last_lines(text) if header else lines
         log += ("\n" if log and not log.endswith("\n") else "") + text
@@ -73,7 +73,7 @@ def _printed(program: SupervisedRun) -> Message:
 
 
 def bare(end: Exit, start: Message, *, ended_by: str) -> Message:
-    """Report a program that ran and ended, and whose files cannot be read: they are on a disk that does not answer."""
+    """Report a program that ran and ended whose files cannot be read, because their disk does not answer."""
     failed = end.signal is not None or end.code != 0
     return {
         "started": True,
@@ -88,7 +88,7 @@ def bare(end: Exit, start: Message, *, ended_by: str) -> Message:
 
 
 def unprepared(program: SupervisedRun, end: Exit, *, ended_at: float, oom: bool, own_rss: int) -> Message:
-    """Report a run that ended before its process was its program; arguments as of ``ended``."""
+    """Report a run that ended before its process became its program; arguments as for ``ended``."""
     if program.stop_reason:
         return {**never_started(program.stop_reason, ended_at=ended_at), **_printed(program)}
     reason, message = preparing.failure(program)
@@ -118,16 +118,16 @@ def never_started(reason: str, *, ended_at: float) -> Message:
 
 
 def lost(*, ended_at: float, note: str = DIED_UNSEEN) -> Message:
-    """Report a run that may have ended in any way, as nobody saw it; without ``started_at`` it may not have started."""
+    """Report a run whose end nobody saw; without ``started_at`` it may not have started."""
     return {"started": True, "ended_at": ended_at, "ended_by": "lost", "note": note, "conditions": ["ExecutorLost"]}
 
 
 def lost_program(program: SupervisedRun, *, ended_at: float) -> Message:
-    """Report a program that is over and whose end nobody saw, with what it left."""
+    """Report an ended program whose end nobody saw, with its output."""
     facts = lost(ended_at=ended_at)
     return {**facts, "message": files.read_head(program.path(TERMINATION)), **_printed(program)}
 
 
 def progress(program: SupervisedRun) -> str:
-    """Read the last line a program wrote about its progress."""
+    """Read the last line of a program's progress file."""
     return files.last_line(program.path(PROGRESS))

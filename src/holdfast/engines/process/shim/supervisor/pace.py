@@ -1,24 +1,23 @@
-"""How fast a run comes on, and how long it still takes, from what it reports as ``step/total``."""
+"""Estimates a run's rate and remaining time from its reports of ``step/total``."""
 
 from __future__ import annotations
 
 import re
 
 SHORTEST_S = 2.0
-"""Of less than that no rate is told: it would jump."""
+"""Seconds; a shorter period gives no rate, because it would jump."""
 _STEPS = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)(?=\s|$)")
 _LONGEST_S = 1000 * 86400.0
 
 
 class FirstReport:
-    """The first report of a run, which later ones are compared with: a run may begin where another one stopped."""
+    """The first report of a run, as the base of its rate: a run may begin where another one stopped."""
 
     def __init__(self) -> None:
-        """Begin with no report."""
         self._first: tuple[float, float] | None = None
 
     def annotate(self, line: str, now: float) -> str:
-        """Return a report, once they are known with its rate and the time left: ``30/100 (2.1/s, 33s left)``."""
+        """Return a report with its rate and remaining time once they are known: ``30/100 (2.1/s, 33s left)``."""
         match = _STEPS.match(line)
         if match is None:
             return line
@@ -41,7 +40,7 @@ def _rate(each_s: float) -> str:
 
 
 def _left(seconds: float) -> str:
-    """Write how long, with two units at most."""
+    """Format a duration with at most two units."""
     whole = round(seconds)
     for size, unit, smaller, small in ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
         if whole >= size:

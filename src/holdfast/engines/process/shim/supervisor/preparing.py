@@ -1,10 +1,10 @@
-"""What a run's process does before it is the program, where its job says so; and how the supervisor sees that it is.
+"""The preparation of a run, in the process that then becomes its program, and how the supervisor observes it.
 
-The preparation is run in the process that becomes the program: so it has its account, its control group and its log, is
-stopped and killed with it, and goes on without a supervisor as every program does. It leaves one line in a file when
-that is over, ``done`` or the reason and the message of a failure; who finds no such line of a run that ended knows that
-its program was never started. A socket tells the supervisor sooner, as it closes with that. Nothing at all is done
-before the supervisor has written down which process it is, and said so by that socket: it is not yet marked as a run's.
+Because it is the same process, the preparation has the run's account, control group and log, is stopped and killed with
+it, and goes on without a supervisor like any program. At its end it writes one line to a file: ``done``, or the reason
+and message of a failure. A run that ended without such a line never started its program. A socket tells the supervisor
+sooner: it closes when the program starts. Nothing happens before the supervisor has recorded the process and said so
+over that socket, because the process does not carry its run's mark yet.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ def become(
     find: Callable[[list[str], Mapping[str, str]], str],
     refused: Callable[[OSError, list[str]], tuple[str, str]],
 ) -> NoReturn:
-    """Prepare a run, and be its program; called in its process, in its working directory, with its rights.
+    """Prepare a run and become its program; called in its process and working directory, with its rights.
 
     Args:
         program: The run.
-        descriptors: The first is a socket that is told when to begin, and closes when this is the program; the others
-            are of the files that have its inputs. All else above 2 is closed at once.
+        descriptors: A socket that says when to begin and closes when this is the program, then the inputs' files. All
+            other descriptors above 2 are closed at once.
         argv: The program.
-        environment: Its variables; it learns only at its start when its deadline is.
+        environment: Its variables; it learns its deadline only at its start.
         find: Finds a program in its PATH.
-        refused: Names why one cannot be started: a reason, and a message.
+        refused: Returns the reason and message of a failed start.
     """
     try:
         signal.set_wakeup_fd(-1)
@@ -65,7 +65,7 @@ def become(
         os.closerange(kept + 1, _MOST_DESCRIPTORS)
         set_name("holdfast-prep")
         if not os.read(ready, 1):
-            os._exit(_COULD_NOT)  # the supervisor was killed, and nobody knows of this process
+            os._exit(_COULD_NOT)  # The supervisor was killed, and nobody knows of this process.
         path = program.path(PREPARED)
         _leave(path, *_prepared(program, inputs_given, environment, find, refused))
         if _left(path) == DONE:
@@ -86,7 +86,7 @@ def _prepared(
     find: Callable[[list[str], Mapping[str, str]], str],
     refused: Callable[[OSError, list[str]], tuple[str, str]],
 ) -> tuple[str, str]:
-    """Put the inputs there and run the preparation; returns ``done``, or why not."""
+    """Put the inputs into place and run the preparation; returns ``done`` or the failure."""
     try:
         inputs.put(program.order.get("inputs", ()), descriptors)
     except inputs.Unusable as error:
@@ -121,7 +121,7 @@ def _refused(
 
 
 def _leave(path: str, reason: str, message: str) -> None:
-    """Write down how it went, whole or not at all."""
+    """Write down the result, whole or not at all."""
     fresh = f"{path}.new"
     fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     os.write(fd, f"{reason} {message}".encode("utf-8", "backslashreplace")[: files.MESSAGE_BYTES])
@@ -134,16 +134,16 @@ def _left(path: str) -> str:
 
 
 def forget(program: SupervisedRun) -> None:
-    """Drop what an earlier dispatch of the attempt left."""
+    """Delete the result of an earlier dispatch of the attempt."""
     for name in (PREPARED, f"{PREPARED}.new"):
         with suppress(FileNotFoundError):
             Path(program.path(name)).unlink()
 
 
 def see(program: SupervisedRun) -> bool:
-    """Look whether a run's process is its program by now; returns whether it has become that since.
+    """Check whether a run's process has become its program since the last call.
 
-    What the program is then measured by, its deadline and how long it ran, begins there.
+    The program's deadline and duration count from then on.
     """
     path = program.path(PREPARED)
     with acting(program.account):
@@ -156,7 +156,7 @@ def see(program: SupervisedRun) -> bool:
 
 
 def failure(program: SupervisedRun) -> tuple[str, str]:
-    """Return why a run that has ended never was its program: a reason, and a message."""
+    """Return the reason and message of an ended run that never became its program."""
     reason, _, message = files.read_head(program.path(PREPARED)).partition(" ")
     if reason and message:
         return reason, message

@@ -1,7 +1,7 @@
-"""The process that starts one run's program, waits for it and tells the shim; used again for later runs.
+"""The supervisor process: starts one run's program, waits for it and tells the shim; reused for later runs.
 
-Whatever can take its time with a run's files or directories happens here, so that only that run waits. A supervisor
-continues without the shim: it keeps deadlines and graces, writes the end into its record, and waits for the next shim.
+Whatever may be slow with a run's files or directories happens here, so that only that run waits. Without a shim a
+supervisor continues: it keeps deadlines and grace periods, writes the end into its record, and waits for the next shim.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _FOREVER_S = 3600.0
 _SHORT_S = 0.05
-"""How long to wait for descriptors that there are not."""
+"""Seconds to wait for missing descriptors."""
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
 
 
@@ -56,7 +56,7 @@ class Supervisor:
         self._greet()
 
     def serve(self) -> None:
-        """Work until told to leave, or until there is no shim and nothing to keep for one."""
+        """Work until dismissed, or until there is no shim and nothing to keep for one."""
         while not self._left and not self._is_forgotten():
             for fd, _ in self._poll.poll(self._timeout_ms()):
                 callback = self._callbacks.get(fd)
@@ -80,7 +80,7 @@ class Supervisor:
             due = min(due, self._alone_since + self._surroundings.idle_s)
         return max(0.0, due - now) * 1000
 
-    # the shim
+    # The shim.
 
     def _on(self, fd: int, callback: Callable[[], object], events: int = _READABLE) -> None:
         self._poll.register(fd, events)
@@ -96,10 +96,11 @@ class Supervisor:
         self._on(fd, self._readable)
 
     def _accept(self) -> None:
-        """Take in a shim; it holds the directory's lock, so whoever was there before is dead."""
+        """Accept a shim; it holds the directory's lock, so its predecessor is dead."""
         try:
             sock, _ = self._listener.accept()
-        except OSError:  # it waits there; nobody else is kept from anything
+        # The shim stays in the backlog, which delays nobody else.
+        except OSError:
             moment.pause(_SHORT_S)
             return
         self._readable()
@@ -126,8 +127,8 @@ class Supervisor:
             return
         channel.push()
         for message in channel.receive():
-            # A shim that is gone must not have anything started that its successor does not know of; what it wanted
-            # stopped, and perhaps has acknowledged, is to be stopped.
+            # A shim that is gone must not have anything started that its successor does not know of. What it wanted
+            # stopped, and has perhaps acknowledged, is to be stopped.
             if channel.open or "stop" in message:
                 self._handle(message)
         if not channel.open:
@@ -144,7 +145,7 @@ class Supervisor:
         if "lease_s" in message:
             execution.server_heard(message["lease_s"])
         if "stop" in message and message["stop"][0] == uid:
-            execution.reap()  # who ended by itself before we read this was not stopped
+            execution.reap()  # A run that ended by itself before this was read was not stopped.
             execution.stop(*message["stop"][1:])
         elif "exceeded" in message and message["exceeded"][0] == uid:
             execution.exceeded(*message["exceeded"][1:])
@@ -180,7 +181,7 @@ class Supervisor:
 
     def _child_signalled(self) -> None:
         try:
-            os.read(self._wakeup, 4096)  # the reaping itself follows in every round
+            os.read(self._wakeup, 4096)  # The reaping itself follows in every round.
         except BlockingIOError:
             return
 

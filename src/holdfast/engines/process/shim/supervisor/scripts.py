@@ -1,7 +1,7 @@
-"""Says why a program that is there cannot be started: what its first line or its loader lacks.
+"""Explains why an existing program cannot be started: what is wrong with its first line or its loader.
 
-The kernel's error number is of the interpreter, and names the script. What is looked into belongs to the account of the
-run, and is opened with its rights by whoever calls.
+The kernel's error number is about the interpreter but names the script. The program belongs to the run's account; the
+caller acts with that account's rights.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 
 _SEEN = 256
-"""Bytes of a program in which Linux looks for its interpreter."""
+"""Bytes of a program that Linux searches for its interpreter."""
 _DEEPEST = 5
-"""Interpreters that are scripts themselves, one of the other, which Linux follows."""
+"""Interpreters that are scripts themselves; Linux follows so many."""
 _ELF = b"\x7fELF"
 
 
 def trouble(number: int, path: str, directory: str) -> str:
-    """Say what a program lacks that cannot be started in a directory; empty if the system's error says it all."""
+    """Say what keeps a program in a directory from starting; empty if the system's error says it all."""
     if number == errno.ENOEXEC:
         return _unknown_form(_head(Path(directory, path)))
     if number not in {errno.ENOENT, errno.EACCES}:
@@ -62,7 +62,7 @@ def _unknown_form(head: bytes) -> str:
 
 
 def _interpreter(head: bytes) -> str:
-    """Return what a script names in its first line; empty if it names nothing, or is no script."""
+    """Return the interpreter in a script's first line; empty if there is none, or it is no script."""
     if not head.startswith(b"#!"):
         return ""
     words = head[2:].partition(b"\n")[0].partition(b"\0")[0].replace(b"\t", b" ").strip(b" ").split(b" ")
@@ -70,7 +70,7 @@ def _interpreter(head: bytes) -> str:
 
 
 def _head(path: Path) -> bytes:
-    """Read the beginning of a plain file; empty of anything else, and of what cannot be read."""
+    """Read the beginning of a regular file; empty if it is none or cannot be read."""
     with suppress(OSError, ValueError):
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:

@@ -1,4 +1,4 @@
-"""How long a run has been silent: its output, its progress file and its GPUs, each against the limit its job sets."""
+"""How long a run has been silent: its output, its progress file and its GPUs, each against its job's limit."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from ..records import SupervisedRun
 
 EVERY_S = 1.0
-"""How far apart looks are at most: a run is ended at most so much later than its limit."""
+"""Longest time between looks, in seconds: a run is ended at most that much after its limit."""
 MOST_STEP_S = 5.0
-"""What counts as silence at most between two looks: a machine that stood still did not let the run speak, either."""
+"""The most silence that counts between two looks: while the machine stood still the run could not speak."""
 _LIBRARY = "libnvidia-ml.so.1"
 BUSY_PERCENT = 1
-"""Of the driver's last sample period, up to a second, with a kernel running on the GPU; less is idle."""
+"""Percent of the driver's last sample period, up to a second, with a kernel on the GPU; less is idle."""
 
 
 class _Watched:
-    """One thing that has to change now and then."""
+    """One thing that must change now and then."""
 
     __slots__ = ("limit_s", "read", "seen", "silent_s", "words")
 
@@ -38,16 +38,15 @@ class _Watched:
 
 
 class Silence:
-    """What is watched of one run, and for how long it has been as it is."""
+    """What is watched of a run, and since when it has not changed."""
 
     def __init__(self) -> None:
-        """Begin with nothing to watch."""
         self.due = float("inf")
-        """When to look next, on the monotonic clock."""
+        """When to look next, by the monotonic clock."""
         self._watched: list[_Watched] = []
         self._looked_at = 0.0
         self._dump: StackDump | None = None
-        """What is being written down of a run that stalled, before it is ended."""
+        """The stack dump of a stalled run that is about to be ended."""
 
     def begin(self, program: SupervisedRun, now: float) -> None:
         """Watch another run from now on, if its job asks for it."""
@@ -63,14 +62,14 @@ class Silence:
         self._plan(now)
 
     def end(self) -> None:
-        """Watch it no more: it has ended, or is to."""
+        """Stop watching: the run has ended or is about to."""
         self._watched, self._dump = [], None
         self.due = float("inf")
 
     def look(self, program: SupervisedRun, now: float) -> str:
-        """Look; returns what to say of a run that is to be ended for its silence, else nothing.
+        """Look; returns the message about a run that is to be ended for its silence, otherwise an empty text.
 
-        A run that has been silent for too long is ended once it is written down where it is.
+        Before such a run is ended, its stacks are written down.
         """
         if self._dump is None:
             why = self._exceeded(program, now)
@@ -85,7 +84,7 @@ class Silence:
         return ""
 
     def _exceeded(self, program: SupervisedRun, now: float) -> str:
-        """Count the silence; while its first process is suspended it does not count, as it could not say anything."""
+        """Measure the silence; time in which its first process is suspended does not count."""
         step_s = min(now - self._looked_at, MOST_STEP_S)
         self._looked_at = now
         suspended = processes.is_suspended(program.pid)
@@ -106,7 +105,7 @@ class Silence:
 
 
 def _written(program: SupervisedRun) -> object:
-    """Return what grows with every byte of output; what is cut off the beginning of a log leaves its size alone."""
+    """Return a number that grows with every byte of output; cutting off a log's beginning does not change its size."""
     return [files.mark(program.path(name))[1] for name in program.logs]
 
 
@@ -119,9 +118,9 @@ class _Utilisation(ctypes.Structure):
 
 
 class Devices:
-    """The GPUs of a run, as NVIDIA's management library (NVML) sees them.
+    """The GPUs of a run, read with NVIDIA's management library (NVML).
 
-    Its value changes with each look that finds one of them busy, or cannot tell.
+    The value changes with each look that finds one of them busy or cannot tell.
     """
 
     def __init__(self, names: list[str]) -> None:

@@ -1,7 +1,7 @@
-"""Writes into a run's log where its processes are, before it is ended for its silence; bounded in size and time.
+"""Writes where a silent run's processes are into its log before it is ended; bounded in size and time.
 
-What can be told depends on what there is: ``py-spy`` on the program's PATH, a program that writes its own stacks when
-it is sent ``HOLDFAST_STACK_SIGNAL``, and what ``/proc`` says of any process.
+It uses what there is: ``py-spy`` on the program's PATH, a program that writes its own stacks when it is sent
+``HOLDFAST_STACK_SIGNAL``, and what ``/proc`` says of any process.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ..records import SupervisedRun
 
 LIMIT_S = 5.0
-"""How long the stacks may take altogether."""
+"""Seconds that all stacks may take."""
 SETTLE_S = 0.3
-"""How long a program has to write its own."""
+"""Seconds that a program has to write its own."""
 POLL_S = 0.05
 MOST_PROCESSES = 32
 MOST_SPIED = 4
@@ -31,7 +31,7 @@ MOST_BYTES = 64 << 10
 _MOST_FRAMES = 3
 _LONGEST_FRAMES = 300
 HEADER = "holdfast: "
-"""Begins what is written into the log; the end of the output that rules look at is what was there before."""
+"""Begins the dump in the log; rules search the output before it."""
 _PYTHON_FRAME = re.compile(r'^  File "(?P<file>[^"]*)", line (?P<line>\d+) in (?P<name>.+)$')
 _SPIED_FRAME = re.compile(r"^    (?P<name>\S.*) \((?P<file>[^()]*):(?P<line>\d+)\)$")
 _BEGINS = re.compile(r"^(Current thread|Thread) .*$")
@@ -39,10 +39,10 @@ _MAIN = re.compile(r'^Current thread|"MainThread"')
 
 
 class StackDump:
-    """One dump, while it is being made."""
+    """One dump in progress."""
 
     def __init__(self, program: SupervisedRun, why: str, now: float) -> None:
-        """Begin: write the header and what the kernel says, then ask whoever can tell more."""
+        """Write the header and what the kernel says, then ask whatever can tell more."""
         self.why = why
         self.due = now + POLL_S
         self._ends_at = now + LIMIT_S
@@ -59,7 +59,7 @@ class StackDump:
         except OSError:
             return
         try:
-            # What is asked to tell writes into the same log while we go on: what we have to say comes whole before it.
+            # Others write into the same log from here on, so our part comes first.
             _write(log, f"\n{HEADER}{why}; where its processes are:\n" + "".join(text for _, text in self._kernel))
             self._ask(program, pids, log, now)
         finally:
@@ -79,7 +79,7 @@ class StackDump:
                 self._settled_at = now + SETTLE_S
 
     def is_done(self, now: float) -> bool:
-        """Whether all have told what they could, or had their time."""
+        """Whether all have answered, or their time is over."""
         self._spies &= set(processes.children())
         if now < self._ends_at and (self._spies or now < self._settled_at):
             self.due = now + POLL_S
@@ -89,19 +89,19 @@ class StackDump:
         return True
 
     def summary(self) -> str:
-        """Return why, and in a few words where the run was."""
+        """Return the reason, and briefly where the run was."""
         with acting(self._account):
             text = files.text_from(self._path, self._from, MOST_BYTES)
         where = _innermost(text) or self._of_the_last()
         return f"{self.why}; it was in: {where}" if where else self.why
 
     def _of_the_last(self) -> str:
-        """Say where the innermost process waits: what started it waits for it."""
+        """Return where the innermost process waits: its parents wait for it."""
         return next((words for words, _ in reversed(self._kernel) if words), "")
 
 
 def _tree(leader: int) -> Iterator[int]:
-    """List a process and all below it, parents first, not too many."""
+    """List a process and its descendants, parents first; bounded."""
     pending, count = [leader], 0
     while pending and count < MOST_PROCESSES:
         pid = pending.pop(0)
@@ -111,7 +111,7 @@ def _tree(leader: int) -> Iterator[int]:
 
 
 def _spawn(program: str, pid: int, log: int, account: Account | None) -> int:
-    """Start py-spy on a process; 0 if it cannot be. It is the run's own, so it gets no rights but the run's."""
+    """Start py-spy on a process; returns 0 if that fails. It is the run's own and gets only the run's rights."""
     actions = [(os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
     argv, environment = [program, "dump", "--pid", str(pid)], {"PATH": os.defpath}
     try:
@@ -135,7 +135,7 @@ def _is_python(pid: int) -> bool:
 
 
 def _of_kernel(pid: int) -> tuple[str, str]:
-    """Return what the kernel says of a process, in a few words and in lines."""
+    """Return what the kernel says of a process, briefly and in lines."""
     status = dict(line.split(":\t", 1) for line in _text(pid, "status").splitlines() if ":\t" in line)
     if not status:
         return "", ""
@@ -154,7 +154,7 @@ def _text(pid: int, name: str) -> str:
 
 
 def _innermost(text: str) -> str:
-    """Find the innermost frames of the main thread in what was written, else of the first thread."""
+    """Find the innermost frames of the main thread, or else of the first thread."""
     threads: list[tuple[bool, list[str]]] = []
     for line in text.splitlines():
         if _BEGINS.match(line):
@@ -172,4 +172,4 @@ def _write(log: int, text: str) -> None:
     try:
         os.write(log, text.encode(errors="replace")[:MOST_BYTES])
     except OSError:
-        return  # a full disk: what was found is in the failure's message
+        return  # The disk is full; the failure's message has the result.

@@ -1,4 +1,4 @@
-"""What the processes of a shim share: their arguments, and how they hear of each other and of the kernel."""
+"""What the processes of a shim share: their arguments, and how they reach each other and hear of the kernel."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class Surroundings:
     __slots__ = ("boot", "files_limit", "home", "idle_s", "oom_scores", "place")
 
     def __init__(self, *, place: str, boot: str, home: int, idle_s: float) -> None:
-        """Remember them; ``home`` is the open directory, ``place`` its name that no copy has."""
+        """``home`` is the open directory, ``place`` its name that no copy has."""
         self.place = place
         self.boot = boot
         self.home = home
         self.idle_s = idle_s
         self.oom_scores: tuple[str, str] | None = None
-        """Ours, and that of programs, where they differ."""
+        """The supervisor's score and that of programs, if they differ."""
         self.files_limit: tuple[int, int] | None = None
-        """What programs get, where ours was raised."""
+        """The limit for programs, if the supervisor's was raised."""
 
 
 def entered(group: Group | None) -> Group | None:
-    """Enter a control group; returns it, or ``None`` where that cannot be."""
+    """Enter a control group; returns it, or ``None`` if that is impossible."""
     if group is not None:
         try:
             group.enter()
@@ -55,7 +55,7 @@ def listen(path: str) -> socket.socket:
 
 
 def set_oom_score(score: str) -> None:
-    """Set how ready the kernel is to kill this process, and those it starts, when memory is short."""
+    """Set the kernel's preference for killing this process, and those it starts, when memory is short."""
     try:
         fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
         os.write(fd, score.encode())
@@ -65,12 +65,12 @@ def set_oom_score(score: str) -> None:
 
 
 def wake_on_child() -> int:
-    """Make SIGCHLD readable at a descriptor."""
+    """Make SIGCHLD readable from a descriptor."""
     reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     return reading
 
 
 def heed_children() -> None:
-    """Have SIGCHLD noticed at all; being told is enough, the handler itself has nothing to do."""
+    """Make sure that SIGCHLD is delivered; the handler itself has nothing to do."""
     signal.signal(signal.SIGCHLD, lambda *_: None)

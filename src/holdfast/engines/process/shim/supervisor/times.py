@@ -1,8 +1,8 @@
-"""When what a log has was written: beside it, of each look that found it grown, its size and its last change.
+"""Records when a log grew: beside it, the size and time of each look that found it grown.
 
-A program writes into its log itself, so no line has a time of its own. The time of the first look at which a line was
-there whole is the next best: a look is a tenth of a second apart from the one before while a program prints, a second
-after a pause, and what it notes is when the log was last written to, not when it was looked at.
+A program writes to its log itself, so lines have no times. The next best is the first look at which a line was
+complete: looks are a tenth of a second apart while a program prints, and a second after a pause. The time recorded is
+that of the log's last change, not of the look.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from contextlib import suppress
 from .. import files
 
 MOST_BYTES = 4 << 20
-"""Of disk that the times of one log may take, a quarter of a million looks; the newest half is always kept."""
+"""Bytes of disk that the times of one log may take, a quarter of a million looks; the newest half is always kept."""
 _PAIR = 16
 _NUMBERS = "Q"
 NONE = array(_NUMBERS), array(_NUMBERS)
 
 
 def note(path: str, size: int, at_ns: int, *, begin: bool = True) -> None:
-    """Append that a log had a size at a time; times that cannot be written are better than no run.
+    """Record a log's size at a time; missing times are better than no run.
 
     Args:
-        path: Of the times.
-        size: Of the log; one that is smaller than noted before begins anew, as the log does.
-        at_ns: When the log was last written to, in nanoseconds since the epoch.
-        begin: Whether to begin where there is no file yet: the log's own last change says the same of a single look.
+        path: The file of times.
+        size: The log's size; one smaller than before begins anew, as the log does.
+        at_ns: The log's last change, in nanoseconds since the epoch.
+        begin: Whether to create the file: for a single look the log's own last change is enough.
     """
     with suppress(OSError):
         fd = files.open_plain(path, os.O_RDWR | os.O_APPEND | (os.O_CREAT if begin else 0))
@@ -42,7 +42,7 @@ def note(path: str, size: int, at_ns: int, *, begin: bool = True) -> None:
 
 def _append(fd: int, size: int, at_ns: int) -> None:
     end = os.fstat(fd).st_size
-    if end % _PAIR:  # a full disk took a part of one
+    if end % _PAIR:  # A full disk has cut off a pair.
         end -= end % _PAIR
         os.ftruncate(fd, end)
     noted = array(_NUMBERS, os.pread(fd, _PAIR, end - _PAIR)) if end else array(_NUMBERS, (0, 0))
@@ -53,7 +53,7 @@ def _append(fd: int, size: int, at_ns: int) -> None:
 
 
 def read(path: str, owner: int | None) -> tuple[array[int], array[int]]:
-    """Return the sizes that were noted, and when; of those whose place was given back both are 0.
+    """Return the recorded sizes and times; a pair whose space was freed is zero.
 
     Raises:
         OSError: There is no such file of its owner's.
@@ -69,7 +69,7 @@ def read(path: str, owner: int | None) -> tuple[array[int], array[int]]:
 
 
 def _first(fd: int) -> int:
-    """Return where the first pair is that the disk still has."""
+    """Return the offset of the first pair that the disk still has."""
     try:
         begin = os.lseek(fd, 0, os.SEEK_DATA)
     except OSError:

@@ -1,4 +1,4 @@
-"""A supervisor's looks at its run's files: progress, and a log that has times and must not grow too large."""
+"""A supervisor's looks at its run's files: progress, and logs that have times and must not grow too large."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ if TYPE_CHECKING:
 
 EVERY_S = 0.1
 SELDOM_S = 1.0
-"""How far apart looks at a run get whose files do not change."""
+"""Longest time between looks at a run whose files do not change, in seconds."""
 FAST_LOG_EVERY_S = 0.02
 _SLOWER = 1.5
 _FAST = 8
-"""A log that grows by one part in so many of its limit between two looks is looked at more often."""
+"""A log that grows by more than one part in so many of its limit between two looks is looked at more often."""
 
 
 class Watch:
-    """When the next look is due, and what it looks at."""
+    """When the next look is due, and its files."""
 
     def __init__(self) -> None:
-        """Begin with nothing to look at."""
         self.log_limit = 0
         self.due = float("inf")
         self._every_s = EVERY_S
         self._pace = FirstReport()
         self._sizes: dict[str, int] = {}
-        """How large each log was."""
+        """The last size of each log."""
 
     def begin(self, program: SupervisedRun) -> None:
         """Look at another run from now on."""
@@ -40,7 +39,7 @@ class Watch:
         self.due = program.started_mono + EVERY_S
 
     def look(self, program: SupervisedRun, now: float) -> bool:
-        """Take the look that is due, if one is; returns whether there is progress to tell."""
+        """Look if a look is due; returns whether there is progress to report."""
         if now < self.due:
             return False
         path, size = program.path(PROGRESS), program.log_size
@@ -57,13 +56,13 @@ class Watch:
         return news
 
     def last(self, program: SupervisedRun) -> None:
-        """Look at its files once more, when it has ended."""
+        """Look at the files once more after the run has ended."""
         program.progress = outcomes.progress(program) or program.progress
         self._look_at_logs(program, last=True)
         self.due = float("inf")
 
     def _look_at_logs(self, program: SupervisedRun, *, last: bool = False) -> int:
-        """Note when its logs grew, and hold them to their limit; returns how large they are together."""
+        """Record when its logs grew, and enforce their limit; returns their total size."""
         for name in program.logs:
             path = program.path(name)
             at_ns, size = files.mark(path)
@@ -71,6 +70,6 @@ class Watch:
                 times.note(program.path(TIMES_OF[name]), size, at_ns, begin=not last)
                 self._sizes[name] = size
             if self.log_limit:
-                files.cap(path, self.log_limit)  # after the look: what it frees changes the file, too
+                files.cap(path, self.log_limit)  # After the look, because it changes the file, too.
         program.log_size = sum(self._sizes.values())
         return program.log_size
