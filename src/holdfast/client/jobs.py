@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from urllib.parse import quote
 
 from holdfast.client.connection import new_key
-from holdfast.client.workloads import label_params
+from holdfast.client.workloads import REPEATABLE, label_params
 from holdfast.wire.base import API
 from holdfast.wire.decisions import DecisionEntry, DecisionPage, Why
 from holdfast.wire.jobs import (
@@ -229,11 +229,11 @@ class JobCalls:
 
     def hold(self, reference: str, *, reason: str = "") -> JobSummary:
         """Ask for a waiting job to be held until it is released."""
-        return self._control(reference, "hold", reason, repeatable=True)
+        return self.ask(reference, "hold", reason=reason)
 
     def release(self, reference: str, *, reason: str = "") -> JobSummary:
         """Ask to release a held job."""
-        return self._control(reference, "release", reason, repeatable=False)
+        return self.ask(reference, "release", reason=reason)
 
     def retry(self, reference: str, *, reason: str = "", changes: Mapping[str, Any] | None = None) -> JobSummary:
         """Ask for another attempt of a job that has ended or waits; ``changes`` is a merge patch of its manifest."""
@@ -242,7 +242,7 @@ class JobCalls:
 
     def preempt(self, reference: str, *, reason: str = "") -> JobSummary:
         """Ask for the place of a job that runs; policies decide whether it runs again."""
-        return self._control(reference, "preempt", reason, repeatable=False)
+        return self.ask(reference, "preempt", reason=reason)
 
     def preempt_node(self, node: str, *, reason: str = "") -> list[JobSummary]:
         """Ask for the places of all that runs on the nodes of a name; returns the jobs."""
@@ -282,8 +282,9 @@ class JobCalls:
         path = f"{API}/jobs/reprioritize"
         return self._connection.call(Reprioritized, "POST", path, repeatable=True, json=body).count
 
-    def _control(self, reference: str, verb: str, reason: str, *, repeatable: bool) -> JobSummary:
-        path = _job_path(reference, f"/{verb}")
+    def ask(self, reference: str, act: str, *, reason: str = "") -> JobSummary:
+        """Ask for something to be done with a job that needs nothing said beside a reason."""
+        path, repeatable = _job_path(reference, f"/{act}"), act in REPEATABLE
         return self._connection.call(JobSummary, "POST", path, repeatable=repeatable, json={"reason": reason})
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.wire.problems import UnreadableView
 
 
-_REPEATABLE = frozenset({"cancel", "hold", "suspend", "resume"})
+REPEATABLE = frozenset({"cancel", "hold", "suspend", "resume"})
 """What does no more when it is asked twice."""
 
 
@@ -96,7 +96,7 @@ class WorkloadCalls:
 
     def ask(self, reference: str, act: str, *, reason: str = "") -> WorkloadView:
         """Ask for something to be done with one, which must be among the ``acts`` of its kind."""
-        path, repeatable = self._path(reference, f"/{act}"), act in _REPEATABLE
+        path, repeatable = self._path(reference, f"/{act}"), act in REPEATABLE
         return self._connection.call(WorkloadView, "POST", path, repeatable=repeatable, json={"reason": reason})
 
     def delete(self, reference: str, *, reason: str = "") -> WorkloadView:

@@ -11,7 +11,7 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
-from holdfast.cli.nouns import OF_WORK, OWNERS, Noun, NounName, nouns_with
+from holdfast.cli.nouns import OF_WORK, OWNERS, Noun, nouns_with
 from holdfast.cli.options import ReasonOption
 from holdfast.cli.selection import Chosen, Selected, SelectOptions, confirm, named, read_choice, select
 from holdfast.cli.watching.waiting import WaitGoal, wait_for, wait_for_owners
@@ -92,18 +92,14 @@ def ask_any(client: "Client", act: str, reason: str, selected: Selected) -> Sele
     """
     refused: NotFound | None = None
     for noun in (selected.noun,) if selected.noun else nouns_with(act):
-        job = {"cancel": client.cancel, "hold": client.hold, "release": client.release, "preempt": client.preempt}[act]
+        ask: Callable[..., JobSummary | WorkloadView] = client.ask if noun == Noun.JOB else client.of(OF_WORK[noun]).ask
         try:
-            answer = job(selected.id, reason=reason) if noun == Noun.JOB else _ask(client, noun, act, reason, selected)
+            answer = ask(selected.id, act, reason=reason)
         except NotFound as error:
             refused = refused or error
         else:
             return Selected(answer.id, answer.name, noun)
     raise refused or NotFound(f"{selected.name} does not exist")
-
-
-def _ask(client: "Client", noun: NounName, act: str, reason: str, selected: Selected) -> "WorkloadView":
-    return client.of(OF_WORK[noun]).ask(selected.id, act, reason=reason)
 
 
 def hold(options: SteerOptions, cli: Cli) -> int:

@@ -42,12 +42,11 @@ def _each(options: SuspendOptions, verb: str, cli: Cli) -> int:
     noun = read_noun(options.kind, (*nouns_with(verb), Noun.JOB))
     names = required(options.names, "holdfast suspend jobset NAME")
     with cli.connect() as client:
-        if noun == Noun.JOB:
-            ask: Callable[..., object] = client.hold if verb == "suspend" else client.release
-        else:
-            ask = partial(client.of(OF_WORK[noun]).ask, act=verb)
-        act = partial(ask, reason=options.reason)
-        return do_each(names, act, cli, what=SINGULAR[noun], done=f"{verb} requested")
+        ask: Callable[..., object] = client.ask if noun == Noun.JOB else client.of(OF_WORK[noun]).ask
+        act = {"suspend": "hold", "resume": "release"}[verb] if noun == Noun.JOB else verb
+        return do_each(
+            names, partial(ask, act=act, reason=options.reason), cli, what=SINGULAR[noun], done=f"{verb} requested"
+        )
 
 
 SUSPEND = Command(
