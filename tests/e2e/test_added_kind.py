@@ -126,7 +126,7 @@ def test_what_is_wrong_with_one_is_said_with_the_line_of_the_file(rollouts: Roll
         assert "standard input: spec.replicas (line 7)" in refused.stderr
         assert "standard input: spec.odd (line 8)" in refused.stderr
         assert rollouts.run("get", "rollout", "web").returncode == 3
-        assert "has no events but those of its jobs" in rollouts.run("events", "rollout/web").stderr
+        assert "has no events of its own; its jobs have" in rollouts.run("events", "rollout/web").stderr
         odd = rollouts.run("get", "rollouts", "--state", "Odd").stderr
         assert "allowed: Progressing, Available, Suspended, Deleting" in odd
         with pytest.raises(InvalidManifest):

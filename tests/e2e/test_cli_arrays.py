@@ -149,7 +149,7 @@ def test_what_failed_is_rerun_with_more_memory_and_goes_on_from_its_checkpoints_
         wait_until(lambda: client.array("sweep").state == "Failed", "the first try ends")
     made = shell.run("rerun", "sweep", "--failed", "--cause", "kernel_nonzero_exit", "--set", "memory=64Mi")
     assert (made.returncode, made.stdout) == (0, "sweep-rerun-1\n"), made.stderr
-    assert "array sweep-rerun-1 runs 2 tasks of sweep again: 2,3" in made.stderr
+    assert "array sweep-rerun-1 reruns 2 tasks of sweep: 2,3" in made.stderr
     wait_until(shell.programs, "tasks run again")
     shell.end()
     with shell.start() as client:

@@ -56,9 +56,9 @@ def test_lines_are_printed_with_their_times_and_from_a_second_on(server: Server)
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--since", "5m", "--since-time", "2026-01-01T00:00:00Z"), "--since-time: with --since says it twice"),
-        (("--since-time", "yesterday"), "'yesterday' is no moment with its time zone"),
-        (("--since-time", "2026-01-01T00:00:00"), "is no moment with its time zone"),
+        (("--since", "5m", "--since-time", "2026-01-01T00:00:00Z"), "--since-time: cannot be combined with --since"),
+        (("--since-time", "yesterday"), "'yesterday' is not a time with its time zone"),
+        (("--since-time", "2026-01-01T00:00:00"), "is not a time with its time zone"),
         (("--since", "soon"), "--since"),
     ],
 )

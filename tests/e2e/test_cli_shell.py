@@ -253,7 +253,7 @@ def test_a_detached_job_is_found_by_every_other_command(shell: Shell) -> None:
     shell.run("run", "--name", "counts", "--", "seq", "5")
     assert shell.run("logs", "counts", "--tail", "2").out == "4\n5\n"
     assert shell.run("logs", "later", "counts", "-n", "1").out == "[later] done\n[counts] 5\n"
-    assert "ask for one job" in shell.run("logs", "later", "counts", "--rank", "0").err
+    assert "name one job for --attempt or --rank" in shell.run("logs", "later", "counts", "--rank", "0").err
     assert "keeps standard output and standard error in one log" in shell.run("logs", "later", "--stderr").err
     why = shell.run("why", job[:12])
     assert why.code == 0

@@ -82,7 +82,7 @@ def desk(tmp_path: Path) -> Desk:
 def test_who_logs_in_asks_that_server_until_another_is_chosen(served: Server, desk: Desk, tmp_path: Path) -> None:
     url, token = str(served.address()["url"]), str(served.address()["token"])
     said = desk.run("login", url, "--name", "lab", text=f"{token}\n")
-    assert (said.returncode, said.stdout) == (0, f"lab is asked from now on; its token is in {desk.file}\n"), said
+    assert (said.returncode, said.stdout) == (0, f"commands now use lab; its token is in {desk.file}\n"), said
     assert stat.S_IMODE(desk.file.stat().st_mode) == 0o600
     assert stat.S_IMODE(desk.file.parent.stat().st_mode) == 0o700
     assert "theirs" in desk.run("get", "jobs").stdout
@@ -102,7 +102,7 @@ def test_who_logs_in_asks_that_server_until_another_is_chosen(served: Server, de
     ]
     assert desk.run("context", "use", "box").returncode == 0
     assert (desk.run("get", "jobs").returncode, token in desk.file.read_text()) == (5, True)
-    assert desk.run("context", "remove", "box").stdout == "box removed; local is asked from now on\n"
+    assert desk.run("context", "remove", "box").stdout == "box removed; commands now use local\n"
     assert desk.run("context", "remove", "lab").returncode == 0
     assert token not in desk.file.read_text()
 
@@ -113,7 +113,7 @@ def test_a_wrong_token_is_not_kept_and_none_is_sent_in_clear(served: Server, des
     clear = desk.run("login", "http://lab.example:7070", text="secret\n")
     assert (clear.returncode, "a token is not sent to http://lab.example:7070" in clear.stderr) == (4, True)
     nothing = desk.run("login", str(served.address()["url"]))
-    assert (nothing.returncode, "there is no token" in nothing.stderr) == (2, True)
+    assert (nothing.returncode, "the token is empty" in nothing.stderr) == (2, True)
     unnamed = desk.run("login", "unix:///run/holdfast/holdfast.sock", text="token\n")
     assert (unnamed.returncode, "--name: is required" in unnamed.stderr) == (2, True)
 
@@ -127,7 +127,7 @@ def test_a_token_is_in_the_keyring_where_there_is_one(served: Server, tmp_path: 
     )
     url, token = str(served.address()["url"]), str(served.address()["token"])
     said = desk.run("login", url, text=f"{token}\n")
-    assert said.stdout == "127.0.0.1 is asked from now on; its token is in the keyring\n", said
+    assert said.stdout == "commands now use 127.0.0.1; its token is in the keyring\n", said
     assert token not in desk.file.read_text()
     assert json.loads((tmp_path / "kept.json").read_text()) == {"holdfast/127.0.0.1": token}
     assert "theirs" in desk.run("get", "jobs").stdout
@@ -155,8 +155,8 @@ def test_what_is_wrong_with_a_context_is_said_and_changes_nothing(desk: Desk) ->
         (("context", "remove", "lab"), 3, "there is no context 'lab'"),
         (("context", "add", "local", "http://127.0.0.1:1"), 4, "there is a context 'local' already"),
         (("context", "add", "lab", "nowhere"), 2, "'nowhere' is not an address"),
-        (("context", "add", "lab"), 2, "URL: add needs it"),
-        (("context", "list", "lab"), 2, "NAME: list does not take it"),
+        (("context", "add", "lab"), 2, "URL: is required for add"),
+        (("context", "list", "lab"), 2, "NAME: does not apply to list"),
     ):
         said = desk.run(*words)
         assert (said.returncode, text in said.stderr) == (code, True), said

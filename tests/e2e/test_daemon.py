@@ -51,7 +51,7 @@ def test_a_server_in_the_background_serves_until_it_is_told_to_stop(
     assert shell.run("wait", job, "--for", "Running").code == 0
     down = shell.run("down")
     assert (down.code, down.err) == (0, "")
-    assert down.out == f"stopped the server at {found['url']}; 1 job goes on running without it\n"
+    assert down.out == f"stopped the server at {found['url']}; 1 job keeps running without it\n"
     assert not psutil.pid_exists(found["pid"]) or psutil.Process(found["pid"]).status() == psutil.STATUS_ZOMBIE
     assert shell.run("cancel", job).code == 0
     nothing = shell.run("down")

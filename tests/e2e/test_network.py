@@ -195,7 +195,7 @@ def test_an_address_to_listen_on_has_two_parts(text: str) -> None:
 def test_an_address_of_ipv6_is_in_brackets_and_flags_count_more(tmp_path: Path) -> None:
     assert read_settings(listen="[::1]:8443").listen == ("::1", 8443)
     said = Shell(tmp_path).run("up", "--listen", "127.0.0.1:0", "--port", "1")
-    assert (said.code, "--listen: says both already" in said.err) == (2, True)
+    assert (said.code, "--listen: already sets the address and the port" in said.err) == (2, True)
 
 
 @pytest.mark.parametrize(

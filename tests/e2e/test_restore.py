@@ -62,7 +62,7 @@ def test_a_copy_restored_elsewhere_starts_nothing_until_it_is_resumed_and_then_g
         wait_until(lambda: began(ledger, original) == 4)
         assert original.run("db", "backup", str(backup)).code == 0
         restored = copy.run("db", "restore", str(backup))
-        assert (restored.code, restored.out.splitlines()[-1]) == (0, "nothing is started until: holdfast db resume")
+        assert (restored.code, restored.out.splitlines()[-1]) == (0, "nothing starts until you run: holdfast db resume")
         with copy.serving() as second:
             wait_until(lambda: second.job("job").state == "Queued" and second.job("job").reason == WAITS)
             second.submit({"name": "later", "shell": f"echo later $PWD >> {ledger}"})
@@ -77,7 +77,7 @@ def test_a_copy_restored_elsewhere_starts_nothing_until_it_is_resumed_and_then_g
         assert WAITS in copy.run("db", "check").out
         with copy.serving() as second:
             assert began(ledger, copy) == 0
-            assert copy.run("db", "resume").out == "resumed: what waits is started again\n"
+            assert copy.run("db", "resume").out == "resumed: waiting jobs start again\n"
             wait_until(lambda: began(ledger, copy) == 5)
             gate.touch()
             wait_until(lambda: second.job("job").state == "Succeeded" and second.job_set("set").state == "Completed")

@@ -118,7 +118,7 @@ def test_the_first_of_several_words_may_be_a_kind(words: list[str], noun: str, n
         ("get jobsets --state Held", "--state: 'Held' is unknown; allowed: Waiting, Pending, Running"),
         ("get queues --jobset a", "--jobset: only filters lists of jobs"),
         ("get jobsets -o xml", "allowed: table, wide, json, yaml, csv, name"),
-        ("delete queue a --timeout 1s", "--timeout: has nothing to limit"),
+        ("delete queue a --timeout 1s", "--timeout: only limits the wait"),
         ("create queue a --lenient", "--lenient: only applies to files"),
     ],
 )
@@ -280,7 +280,11 @@ def test_a_deletion_is_waited_for_unless_told_not_to() -> None:
     assert (waited.code, waited.out, waited.notes) == (0, "jobset train deleted\n", ["drives"])
     assert waited.server.asked == [("delete", "train")]
     asked = said("delete jobset train --no-wait")
-    assert (asked.code, asked.out, asked.notes) == (0, "jobset train deletion requested\n", ["asks", "job sets go"])
+    assert (asked.code, asked.out, asked.notes) == (
+        0,
+        "jobset train deletion requested\n",
+        ["asks", "job sets are deleted"],
+    )
     late = said("delete jobset train --timeout 2s", Server(["Deleting"]))
     assert (late.code, late.err) == (124, "timed out: train is not gone yet\n")
     assert said("delete jobset other").code == 3

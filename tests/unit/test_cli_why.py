@@ -53,7 +53,7 @@ def test_decisions_that_are_alike_are_one_with_a_count_and_the_latest_of_them() 
     assert why_printed(restarts(3, 3, 3, 3, 4)) == [
         "Job set train runs.",
         "",
-        "3 more like the next since 2026-07-01T08:00:01Z (attempts 1 to 3); --all shows each.",
+        "3 similar decisions since 2026-07-01T08:00:01Z (attempts 1 to 3); --all shows each.",
         "2026-07-01T08:00:04Z train-workers-0",
         "Attempt 4 failed on node n1 after 94ms: exit code 3.",
         "No rule matched, so the default action applied.",

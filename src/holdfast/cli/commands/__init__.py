@@ -39,16 +39,16 @@ _FILES = {
     **{name: f"operate.{name}" for name in ("up", "down", "token", "login", "context", "db", "doctor", "service")},
     **{name: f"operate.{name}" for name in ("armada", "mcp", "man", "version")},
 }
-"""Of commands whose file has another name, or is elsewhere."""
+"""The modules of commands that are not in a file of their own name."""
 
 
 def command(name: str) -> Command[Any]:
-    """Return one of the commands."""
+    """Return the command of this name."""
     module = import_module(f"holdfast.cli.commands.{_FILES.get(name, name)}")
     found_command: Command[Any] = getattr(module, name.upper())
     return found_command
 
 
 def commands() -> list[Command[Any]]:
-    """Return all of them."""
+    """Return all commands."""
     return [command(name) for name in NAMES]

@@ -20,9 +20,9 @@ class ApplyOptions:
 def apply(options: ApplyOptions, cli: Cli) -> int:
     """Create or change what the files describe.
 
-    Retry policies, then queues, then categories are created or replaced, job sets created or changed; jobs are
-    submitted last, each time it is called. An existing array stays unchanged, or has its limits changed. Kubernetes
-    manifests of JobSets and Jobs are read, too.
+    Categories, policies, notifiers and queues are written first, then job sets. Jobs are submitted last, anew each
+    time; of an array that exists only the limits are changed. Kubernetes manifests of JobSets and Jobs are accepted,
+    too.
     """
     flags = Flags()
     if not options.file:

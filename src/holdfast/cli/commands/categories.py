@@ -1,4 +1,4 @@
-"""``holdfast categories``: what kinds of failures are told apart."""
+"""``holdfast categories``: the kinds of failures."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -27,7 +27,7 @@ class CategoriesOptions:
 
 
 def categories(options: CategoriesOptions, cli: Cli) -> int:
-    """List the categories of failures, with what to do about each.
+    """List the categories of failures, with advice on each.
 
     Your own come first, then the failure catalogue that comes with Holdfast.
     """
@@ -48,7 +48,7 @@ def _chosen(listed: "Sequence[CategoryView]", names: "Sequence[str]") -> "Sequen
     for name in names:
         if name not in names_known:
             msg = f"failure category {name!r} does not exist"
-            raise NotFound(msg, hint=f"there are {', '.join(names_known)}")
+            raise NotFound(msg, hint=f"the categories are: {', '.join(names_known)}")
     return [category for category in listed if not names or category.name in names]
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def create(options: EditOptions, cli: Cli) -> int:
     """Create retry policies, queues, categories, notifiers or job sets, and submit jobs.
 
-    From files, or a queue or a simple retry policy from flags. Names that already exist are refused; see apply and
-    update.
+    Reads files, or makes a queue or a simple retry policy from flags. A name that already exists is refused; see apply
+    and update.
     """
     flags = Flags()
     check_target(options, flags, "create")

@@ -30,7 +30,7 @@ class DeleteOptions:
         str, typer.Argument(metavar="[KIND]", help="jobset, array, retrypolicy, queue, category or notifier.")
     ] = ""
     names: Annotated[
-        list[str], typer.Argument(metavar="NAME...", help="One or more names; or KIND/NAME, without KIND.")
+        list[str], typer.Argument(metavar="NAME...", help="One or more names; or KIND/NAME instead of KIND.")
     ] = field(default_factory=list)
     file: FilesOption = field(default_factory=list)
     lenient: LenientOption = False
@@ -44,20 +44,20 @@ class DeleteOptions:
 def delete(options: DeleteOptions, cli: Cli) -> int:
     """Delete job sets, arrays, retry policies, queues, categories or notifiers.
 
-    The programs of a job set or an array are stopped first; its jobs stay as history. A policy that a queue uses, or a
-    queue with unfinished jobs, is not deleted. With --file, what the files describe is deleted, job sets first;
-    standalone Kubernetes Jobs are cancelled.
+    The programs of a job set or an array are stopped first; its jobs stay as history. A policy that a queue uses and a
+    queue with unfinished jobs are refused. With --file, deletes what the files describe, job sets first, and cancels
+    standalone Kubernetes Jobs.
     """
     flags = Flags()
     if bool(options.kind) is bool(options.file):
-        flags.wrong("KIND", "is required, or --file, and not both", hint="holdfast delete jobset train")
+        flags.wrong("KIND", "give either a kind with names, or files", hint="holdfast delete jobset train")
         flags.finish()
     if options.file:
         return _delete_described(options, flags.duration("--timeout", options.timeout), flags, cli)
     noun = read_noun(options.kind, (*WRITTEN, Noun.ARRAY))
     timeout_s = flags.duration("--timeout", options.timeout)
     if options.timeout and not (options.wait and noun == Noun.JOB_SET):
-        flags.wrong("--timeout", "has nothing to limit", hint="only the deletion of job sets is waited for")
+        flags.wrong("--timeout", "only limits the wait for job sets to be deleted")
     flags.finish()
     names = required(options.names, "holdfast delete queue NAME")
     return _delete(noun, names, cli) if noun != Noun.JOB_SET else _delete_sets(names, options, timeout_s, cli)
@@ -68,14 +68,14 @@ def _delete(noun: NounName, names: Sequence[str], cli: Cli) -> int:
         if noun in OWNERS:
             if cli.is_unserved():
                 what = OWNERS[noun].noun
-                cli.say(f"no server is running: the {what} is deleted when one is started: holdfast up")
+                cli.say(f"no server is running; the {what} is deleted when you run `holdfast up`")
             act = client.of(OWNERS[noun]).delete
             return do_each(names, act, cli, what=SINGULAR[noun], done="deletion requested")
         return do_each(names, resource_writer(client, noun).delete, cli, what=SINGULAR[noun], done="deleted")
 
 
 def _delete_described(options: DeleteOptions, timeout_s: float | None, flags: Flags, cli: Cli) -> int:
-    """Delete what files describe, in the order opposite to that of ``apply``."""
+    """Delete what files describe, in the reverse order of ``apply``."""
     flags.finish()
     manifests = read_manifests(options.file, cli, allowed=tuple(KINDS.values()), lenient=options.lenient)
     require_names(manifests)
@@ -126,19 +126,19 @@ def _delete_sets(names: Sequence[str], options: DeleteOptions, timeout_s: float 
         if options.wait:
             goal = WaitGoal(timeout_s=timeout_s, kind=JOB_SET)
             return wait_until_gone(lambda: _still_there(client, going, cli), goal, cli) or code
-    cli.note_unserved("job sets go", "holdfast delete")
+    cli.note_unserved("job sets are deleted", "holdfast delete")
     return code
 
 
 def _still_there(client: "Client", going: dict[str, str], cli: Cli) -> list[str]:
-    """Name the sets that are not gone yet; says it of each that has gone."""
+    """Return the names of the sets that still exist, and print those that are gone."""
     for set_id, name in list(going.items()):
         try:
             client.job_set(set_id)
         except NotFound:
             del going[set_id]
             cli.output().text(f"{SINGULAR[Noun.JOB_SET]} {name} deleted")
-        except Internal:  # nobody can read it, but it is there
+        except Internal:  # it is damaged, but it exists
             pass
     return list(going.values())
 

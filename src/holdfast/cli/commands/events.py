@@ -1,4 +1,4 @@
-"""``holdfast events``: what happened, and what happens."""
+"""``holdfast events``: past and new events."""
 
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -44,19 +44,19 @@ _LAST_OF_SET = frozenset({"jobset.ended", "jobset.deleted"})
 class EventsOptions:
     what: Annotated[
         list[str],
-        typer.Argument(
-            metavar="[KIND] [NAME]", help="Only of this job, as --job, or with the KIND jobset, as --jobset."
-        ),
+        typer.Argument(metavar="[KIND] [NAME]", help="Only events of this job; with the KIND jobset, of this job set."),
     ] = field(default_factory=list)
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Follow new events; of a job or a job set until it has ended.")
+        bool, typer.Option("--follow", "-f", help="Also print new events; for a job or a job set until it has ended.")
     ] = False
     job: Annotated[
         str | None,
-        typer.Option("--job", "-j", metavar="JOB", help="Only of this job: its id, name, or the start of its id."),
+        typer.Option(
+            "--job", "-j", metavar="JOB", help="Only events of this job: its id, name, or the start of its id."
+        ),
     ] = None
     jobset: Annotated[
-        str | None, typer.Option("--jobset", metavar="NAME", help="Only of this job set and its jobs.")
+        str | None, typer.Option("--jobset", metavar="NAME", help="Only events of this job set and its jobs.")
     ] = None
     type: Annotated[
         list[str],
@@ -64,11 +64,11 @@ class EventsOptions:
             "--type",
             "-t",
             metavar="TYPE",
-            help="Only these: job.failed, or a family: job. Repeatable, or comma-separated.",
+            help="Only this type, such as job.failed, or family, such as job. Repeatable, or comma-separated.",
         ),
     ] = field(default_factory=list)
     queue: Annotated[
-        str | None, typer.Option("--queue", "-q", metavar="QUEUE", help="Only of the jobs of this queue.")
+        str | None, typer.Option("--queue", "-q", metavar="QUEUE", help="Only events of jobs in this queue.")
     ] = None
     group: GroupOption = None
     after: Annotated[
@@ -114,16 +114,16 @@ def events(options: EventsOptions, cli: Cli) -> int:
 
 
 def _about_one(options: EventsOptions, flags: Flags) -> EventsOptions:
-    """Take what is named by its kind for what --job and --jobset name."""
+    """Turn a name without a flag into ``--job`` or ``--jobset``."""
     if not options.what:
         return options
     target = job_or_set(options.what)
     if options.job is not None or options.jobset is not None:
-        flags.wrong("NAME", "is said already by --job or --jobset", hint="holdfast events jobset/train")
+        flags.wrong("NAME", "is already given by --job or --jobset", hint="holdfast events jobset/train")
     if target.noun == Noun.JOB_SET:
         return replace(options, jobset=target.only_name)
     if target.noun in OWNERS:
-        message = f"has no events but those of its {OWNERS[target.noun].parts}"
+        message = f"has no events of its own; its {OWNERS[target.noun].parts} have"
         flags.wrong("NAME", message, hint=f"holdfast events {target.only_name}-0")
     return replace(options, job=target.only_name)
 
@@ -142,13 +142,13 @@ def _print(listed: "list[EventView]", form: str, names: "Mapping[str, str]", cli
 
 
 def names_of(client: "Client", listed: "Iterable[EventView]") -> "dict[str, str]":
-    """Return what the jobs are called that events are about, by id; several of one name by a part of it, too."""
+    """Return what to call the jobs of events, by id; jobs that share a name also show a part of their id."""
     ids = list(dict.fromkeys(job for job in map(job_of, listed) if job is not None))
     return references((job.id, job.name) for some in batched(ids) for job in client.jobs(ids=some))
 
 
 def _followed(cli: Cli, where: "EventsWanted", last: int) -> "Iterator[EventView]":
-    """Follow for ever; a server that was started again may be elsewhere, but a given token that is refused stays so."""
+    """Follow for ever, to another address if the server restarts there; a refused token that the user set ends it."""
     from holdfast.client.events import FOLLOWED_AGAIN
 
     failures, last_lines = 0, [FOLLOWED_AGAIN]
@@ -179,11 +179,11 @@ def _until_lost(cli: Cli, where: "EventsWanted", after: int, say: "Callable[[str
         except Unauthenticated as error:
             if client.connection.find is None:
                 raise
-            raise Unavailable(error.message) from error  # the next server of the data directory says which it takes
+            raise Unavailable(error.message) from error  # the next server of the data directory writes its own token
 
 
 def _last(options: EventsOptions) -> frozenset[str]:
-    """Return the types of the last event that what is asked for can have."""
+    """Return the types of event that end the job or job set."""
     return _LAST if options.job is not None else _LAST_OF_SET if options.jobset is not None else frozenset()
 
 
@@ -202,7 +202,7 @@ def _print_as_they_come(stream: "Iterator[EventView]", cli: Cli, form: str) -> N
 
 
 def _writer(cli: Cli, form: str) -> "Callable[[EventView], None]":
-    """Return what prints one event after the other."""
+    """Return a function that prints one event."""
     from holdfast.wire.events import EventView
 
     output = cli.output()
@@ -224,7 +224,7 @@ def _writer(cli: Cli, form: str) -> "Callable[[EventView], None]":
 
 
 def _rows(cli: Cli, form: str) -> "Callable[[EventView], Sequence[str]]":
-    """Return what makes one event a row."""
+    """Return a function that turns an event into a row."""
     if is_custom(form):
         columns = read_columns(form)
         return lambda event: custom_table(columns, [plain(event)])[1][0]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _CHANGING = (*OF_WORK, Noun.NODE, Noun.DEVICE)
-"""What a server changes."""
+"""Kinds that change only while a server runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class GetOptions:
         str | None, typer.Option("--user", "-u", metavar="USER", help="Jobs, arrays or job sets that USER submitted.")
     ] = None
     group: GroupOption = None
-    mine: Annotated[bool, typer.Option("--mine", help="Those that you submitted.")] = False
+    mine: Annotated[bool, typer.Option("--mine", help="Jobs, arrays or job sets that you submitted.")] = False
     jobset: Annotated[str | None, typer.Option("--jobset", metavar="NAME", help="Jobs of this job set.")] = None
     array: Annotated[str | None, typer.Option("--array", metavar="NAME", help="Jobs that are tasks of this array.")] = (
         None
@@ -71,7 +71,7 @@ class GetOptions:
         bool, typer.Option("--tree", help="Show jobs, arrays and job sets below what they wait or waited for.")
     ] = False
     quarantined: Annotated[
-        bool, typer.Option("--quarantined", help="Jobs that Holdfast itself failed to look after.")
+        bool, typer.Option("--quarantined", help="Jobs that Holdfast set aside after an error of its own.")
     ] = False
     limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Print at most N; default all.")] = None
     watch: Annotated[
@@ -82,13 +82,13 @@ class GetOptions:
 
 
 def get(options: GetOptions, cli: Cli) -> int:
-    """List jobs, arrays, job sets, queues, retry policies, categories, notifiers, nodes or devices, or some of them.
+    """List jobs, arrays, job sets, queues, retry policies, categories, notifiers, nodes or devices.
 
-    A list of jobs shows an array in one row, and its tasks with --array. As YAML, job sets, queues, retry policies,
-    categories and notifiers are manifests that can be applied again; what else is known of a job set is in its status.
+    A list of jobs shows an array in one row; --array lists its tasks. With -o yaml, job sets, queues, retry policies,
+    categories and notifiers are manifests that can be applied again; a job set also has its status.
 
-    --watch runs until Ctrl-C, and reconnects when the server comes back. Where the table is not redrawn, each item is
-    printed again when it changes, and (except as a name) once more, as Deleted, when it is deleted or pruned.
+    --watch runs until Ctrl-C, and reconnects when the server comes back. Unless the table is redrawn, each item is
+    printed again when it changes, and once more, as Deleted, when it is deleted or pruned (not with -o name).
 
     TOOK is the time from the first start of a program to the last end, or to now while the job runs; waiting before
     that does not count.
@@ -99,9 +99,11 @@ def get(options: GetOptions, cli: Cli) -> int:
     limit = flags.integer("--limit", options.limit)
     where = _filters(options, noun, flags)
     if options.tree and noun != Noun.JOB:
-        flags.wrong("--tree", "only draws jobs", hint="holdfast get jobs --tree")
+        flags.wrong("--tree", "only applies to jobs", hint="holdfast get jobs --tree")
     if options.watch and (options.tree or form == "yaml"):
-        flags.wrong("--watch", f"cannot show {'a tree' if options.tree else 'YAML'}", hint="-o json: a document a line")
+        flags.wrong(
+            "--watch", f"cannot show {'a tree' if options.tree else 'YAML'}", hint="use -o json: one document per line"
+        )
     flags.finish()
     if options.mine:
         with cli.connect() as client:
@@ -149,7 +151,7 @@ def _watch(selection: Selection, cli: Cli) -> int:
 
 
 def _as_manifests(client: "Client", noun: NounName, things: Sequence[Any], *, single: bool) -> dict[str, Any]:
-    """Write things as manifests that can be applied; several as a list of Kubernetes."""
+    """Turn things into manifests that can be applied; several into a Kubernetes List."""
     of_work, read = noun in OF_WORK, READERS[noun].fetched
     manifests = [_as_manifest(read(client, thing.id) if of_work else thing, noun) for thing in things]
     return manifests[0] if single else {"apiVersion": "v1", "kind": "List", "items": manifests}
@@ -195,7 +197,7 @@ def _filters(options: GetOptions, noun: NounName, flags: Flags) -> dict[str, Any
 def _beside(
     client: "Client", where: Mapping[str, Any], say: Callable[[str], object] = lambda _: None
 ) -> "list[ArrayView]":
-    """Return the arrays to show among jobs: those that the same filters are true of."""
+    """Return the arrays to show among jobs: those that match the same filters."""
     if where["job_set"] or where["array"] or where["quarantined"]:
         return []
     states, queue = where["states"], where["queue"]
@@ -205,7 +207,7 @@ def _beside(
 
 
 def _sets_of(client: "Client", jobs: "Sequence[JobSummary]", where: Mapping[str, Any]) -> "list[JobSetSummary]":
-    """Return the job sets to draw: those of the jobs that are listed, and of a whole list those without any."""
+    """Return the job sets to draw: those of the listed jobs and, without filters, those that have no jobs."""
     set_ids, narrowed = {job.job_set for job in jobs}, any(where.values())
     return [job_set for job_set in client.job_sets() if job_set.id in set_ids or not (job_set.jobs or narrowed)]
 

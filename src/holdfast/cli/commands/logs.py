@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from holdfast.wire.jobsets import ChildView
 
 MOST_LINES = 10_000
-"""What the API returns at once."""
+"""The most that the API returns at once."""
 
 
 class Excerpt(NamedTuple):
-    """What part of a job's log."""
+    """The part of a job's log to print."""
 
     attempt: int | None
     rank: int | None
@@ -64,7 +64,7 @@ class LogsOptions(ChooseOptions):
         ),
     ] = None
     jobset: Annotated[
-        str | None, typer.Option("--jobset", metavar="NAME", help="Every job of this job set, as jobset/NAME.")
+        str | None, typer.Option("--jobset", metavar="NAME", help="All jobs of this job set; the same as jobset/NAME.")
     ] = None
     index: IndexOption = None
     attempt: AttemptOption = None
@@ -88,20 +88,25 @@ class LogsOptions(ChooseOptions):
     ] = None
     since_time: Annotated[
         str | None,
-        typer.Option("--since-time", metavar="TIME", help="Only lines written since, such as 2026-11-26T02:19:00Z."),
+        typer.Option(
+            "--since-time", metavar="TIME", help="Only lines written since this time, such as 2026-11-26T02:19:00Z."
+        ),
     ] = None
-    timestamps: Annotated[bool, typer.Option("--timestamps", help="Begin each line with when it was written.")] = False
-    stdout: Annotated[
-        bool, typer.Option("--stdout", help="Only standard output, of jobs that keep the two apart (logs: separate).")
-    ] = False
-    stderr: Annotated[bool, typer.Option("--stderr", help="Only standard error, likewise.")] = False
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow until the job, or the attempt, has ended.")] = (
+    timestamps: Annotated[bool, typer.Option("--timestamps", help="Begin each line with the time it was written.")] = (
         False
     )
+    stdout: Annotated[
+        bool,
+        typer.Option("--stdout", help="Only standard output, of jobs that keep the streams apart (logs: separate)."),
+    ] = False
+    stderr: Annotated[bool, typer.Option("--stderr", help="Only standard error, likewise.")] = False
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Keep printing until the job, or the attempt, has ended.")
+    ] = False
 
 
 def logs(options: LogsOptions, cli: Cli) -> int:
-    """Print what jobs printed, or all jobs of a job set.
+    """Print the logs of jobs, or of all jobs of a job set.
 
     Prints the newest attempt; with --follow, later ones too. Lines of a gang are prefixed with their rank, and lines of
     several jobs with their job. In a job made of pods, a rank is a completion index, and the newest run of each is
@@ -116,13 +121,13 @@ def logs(options: LogsOptions, cli: Cli) -> int:
     since = _since(options, flags, cli)
     jobs = options.jobs or []
     if options.index and len(jobs) != 1:
-        flags.wrong("--index", "is of one array", hint="holdfast logs sweep --index 7")
+        flags.wrong("--index", "needs one array", hint="holdfast logs sweep --index 7")
     chosen = _chosen(options, flags)
     if (options.jobset is not None or len(jobs) > 1) and (options.attempt or options.rank):
         what = "--jobset" if options.jobset is not None else "JOB"
-        flags.wrong(what, "prints all ranks of the newest attempts", hint="ask for one job")
+        flags.wrong(what, "prints all ranks of the newest attempts", hint="name one job for --attempt or --rank")
     if options.stdout and options.stderr:
-        flags.wrong("--stderr", "with --stdout is both, which is what is printed without them")
+        flags.wrong("--stderr", "cannot be combined with --stdout", hint="both are printed without these flags")
     flags.finish()
     excerpt = Excerpt(attempt, rank, tail, since)
     if options.jobset is not None:
@@ -136,9 +141,9 @@ def logs(options: LogsOptions, cli: Cli) -> int:
 
 
 def _since(options: LogsOptions, flags: Flags, cli: Cli) -> "datetime | None":
-    """Read the earliest second whose lines are printed."""
+    """Read the time of the earliest lines to print, to the second."""
     if options.since is not None and options.since_time is not None:
-        flags.wrong("--since-time", "with --since says it twice")
+        flags.wrong("--since-time", "cannot be combined with --since")
     ago_s = flags.duration("--since", options.since)
     since = flags.parsed("--since-time", options.since_time, _moment)
     return since if ago_s is None else datetime.fromtimestamp(max(0.0, cli.clock() - ago_s), UTC)
@@ -150,24 +155,23 @@ def _moment(text: object) -> datetime:
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        msg = f"{text!r} is no moment with its time zone, such as 2026-11-26T02:19:00Z"
+        msg = f"{text!r} is not a time with its time zone, such as 2026-11-26T02:19:00Z"
         raise ValueError(msg)
     return moment
 
 
 def _chosen(options: LogsOptions, flags: Flags) -> "Chosen | None":
-    """Read by what jobs are chosen, which here is not by when; ``None`` if they, or their set, are named."""
+    """Read the filters that select jobs; ``None`` if jobs or a set are named. Here ``--since`` selects lines."""
     options = replace(options, since=None)
     if chooses(options) and not options.jobs and options.jobset is None:
         return read_choice(options, flags, names=(), every=False, states=JOB.states)
     if bool(options.jobs) is (options.jobset is not None) or chooses(options):
-        message = "is required, or --jobset NAME or what chooses jobs, and only one of these"
+        message = "give either jobs, or --jobset, or flags that select jobs"
         flags.wrong("JOB", message, hint="holdfast logs train")
     return None
 
 
 def _logs_of_job(options: LogsOptions, reference: str, index: int | None, excerpt: Excerpt, cli: Cli) -> int:
-    """Print what one job printed."""
     attempt, rank, tail, since = excerpt
     with cli.connect(attached=options.follow) as client:
         job = task_or_job(client, reference, index, command="logs", what="log")
@@ -203,7 +207,7 @@ def _logs_of_job(options: LogsOptions, reference: str, index: int | None, excerp
 
 
 def _logs_of_set(options: LogsOptions, name: str, excerpt: Excerpt, cli: Cli) -> int:
-    """Print the newest attempts of all jobs of a set; following, until the set has ended, later ones too."""
+    """Print the newest attempts of a set's jobs; with --follow also later ones, until the set has ended."""
     with cli.connect(attached=options.follow) as client:
         job_set = client.job_set(name)
         followers = [_beside(client, job, options, excerpt, cli) for job in client.job_set_jobs(job_set.id)]
@@ -212,7 +216,7 @@ def _logs_of_set(options: LogsOptions, name: str, excerpt: Excerpt, cli: Cli) ->
 
 
 def _logs_of_jobs(options: LogsOptions, names: Sequence[str], excerpt: Excerpt, cli: Cli) -> int:
-    """Print the newest attempts of several jobs; following, until all have ended, later ones too."""
+    """Print the newest attempts of several jobs; with --follow also later ones, until all have ended."""
     with cli.connect(attached=options.follow) as client:
         ids = {job.id: job for job in map(client.job, names)}
         followers = [_beside(client, job, options, excerpt, cli) for job in ids.values()]

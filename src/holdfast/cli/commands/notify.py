@@ -1,4 +1,4 @@
-"""``holdfast notify``: what people were told, what could not be delivered, and whether a notifier works."""
+"""``holdfast notify``: notifications, their delivery, and tests of notifiers."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,10 +36,10 @@ class NotifyOptions:
     state: Annotated[
         str | None, typer.Option("--state", "-s", metavar="STATE", help="`list`: Waiting, Delivered or Dead.")
     ] = None
-    to: Annotated[str | None, typer.Option("--to", metavar="NOTIFIER", help="`list`: only those to this notifier.")] = (
-        None
-    )
-    all_dead: Annotated[bool, typer.Option("--dead", help="`replay`: all that were given up.")] = False
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="NOTIFIER", help="`list` and `replay`: only those to this notifier.")
+    ] = None
+    all_dead: Annotated[bool, typer.Option("--dead", help="`replay`: all that could not be delivered.")] = False
     limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="`list`: print at most N.")] = None
     output: FormatOption = "table"
 
@@ -47,9 +47,9 @@ class NotifyOptions:
 def notify(options: NotifyOptions, cli: Cli) -> int:
     """List notifications, deliver them again, or test a notifier.
 
-    `list` shows each notification, and why its last delivery failed; `show` prints all of it. `replay` delivers again
-    what was delivered or given up, under the same id; the server does that, or the next command that runs jobs. `test`
-    sends a test message immediately, and exits with 1 if it is not accepted.
+    `list` shows each notification and why its last delivery failed; `show` prints it in full. `replay` has a
+    notification delivered again, under the same id, by the server or the next command that runs jobs. `test` sends a
+    test message at once, and exits with 1 if it is not accepted.
     """
     flags = Flags()
     action = flags.choice("ACTION", options.action, _ACTIONS)
@@ -73,7 +73,7 @@ def notify(options: NotifyOptions, cli: Cli) -> int:
             else []
         )
         names = [*options.names, *dead]
-        return do_each(names, client.replay, cli, what="notification", done="to be delivered again")
+        return do_each(names, client.replay, cli, what="notification", done="will be delivered again")
 
 
 def _fields() -> list[str]:
@@ -121,7 +121,7 @@ def _check(options: NotifyOptions, action: str, flags: Flags) -> None:
     only |= {"--dead": (options.all_dead, {"replay"}), "--to": (options.to, {"list", "replay"})}
     for flag, (value, actions) in only.items():
         if value and action not in actions:
-            flags.wrong(flag, f"{action} does not take it")
+            flags.wrong(flag, f"does not apply to {action}")
 
 
 def _show(client: "Client", names: "Sequence[str]", form: str, cli: Cli) -> int:
@@ -142,7 +142,7 @@ def _test(client: "Client", names: "Sequence[str]", cli: Cli) -> int:
     for name in names:
         result = client.test_notifier(name)
         if result.delivered:
-            cli.output().text(f"notifier {name} took test {result.id}")
+            cli.output().text(f"notifier {name} accepted test {result.id}")
         else:
             cli.say(f"error: notifier {name}: {result.error}")
             code = exit_codes.FAILED

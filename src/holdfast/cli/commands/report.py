@@ -33,16 +33,16 @@ class ReportOptions:
         str, typer.Option("--since", metavar="DURATION", help="How far back to look, such as 12h or 7d; default 30d.")
     ] = _MONTH
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FORMAT", help="How to print: table, csv, json or yaml.")
+        str, typer.Option("--output", "-o", metavar="FORMAT", help="Output format: table, csv, json or yaml.")
     ] = "table"
 
 
 def report(options: ReportOptions, cli: Cli) -> int:
-    """Report who used how many hours of CPUs, memory and GPUs, and what of that failed attempts wasted.
+    """Report who used how many hours of CPU, memory and GPU, and how many of them failed attempts wasted.
 
-    An hour is one that a program had for itself, from its start to its end: each rank of a gang and each task of an
-    array counts with what it asked for. Wasted is what failed attempts had, and pods that failed by themselves; what
-    they saved in checkpoints is not known. What retention has deleted is not counted.
+    A program counts with the resources it requested, from its start to its end, as does each rank of a gang and each
+    task of an array. The hours of failed attempts, and of pods that failed by themselves, are wasted; what they saved
+    in checkpoints is not known. Jobs that retention has deleted are not counted.
     """
     flags = Flags()
     form = flags.choice("--output", options.output, ("table", "csv", "json", "yaml"))

@@ -66,7 +66,7 @@ def run(options: RunOptions, cli: Cli) -> int:
 
 
 def _run_array(client: Client, manifest: dict[str, Any], cli: Cli, *, detach: bool) -> int:
-    """Submit an array and tell how far it is until it has ended; Ctrl-C, SIGTERM and SIGHUP are as for a job."""
+    """Submit an array and show its progress until it has ended."""
     if detach:
         cli.stdout.write(f"{client.submit_array(manifest).name}\n")
         cli.note_unserved()
@@ -100,7 +100,7 @@ def _watch_array(client: Client, reference: str, interrupts: Interrupts, cli: Cl
 
 
 def _submit(client: Client, manifest: dict[str, object]) -> JobSummary:
-    """Submit the job; lines of errors are left out, as the person wrote no manifest."""
+    """Submit the job; errors have no line numbers, because the user wrote no manifest."""
     try:
         return client.submit(manifest)
     except InvalidRequest as error:
@@ -128,7 +128,7 @@ def _follow(client: Client, job_id: str, interrupts: Interrupts, cli: Cli) -> Jo
 
 
 class _StatusLine:
-    """Keeps the live line below what the job prints; on a terminal only, and once the job takes a while."""
+    """Keeps the live line below the job's output, on a terminal and once the job takes a while."""
 
     def __init__(self, client: Client, line: LiveLine, now: Callable[[], float]) -> None:
         self._client, self._line, self._now = client, line, now

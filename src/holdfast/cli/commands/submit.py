@@ -36,7 +36,8 @@ class SubmitOptions:
     file: FilesOption = field(default_factory=list)
     after: AfterOption = field(default_factory=list)
     group: Annotated[
-        str | None, typer.Option("--group", metavar="GROUP", help="Put all of them into a group, whatever they say.")
+        str | None,
+        typer.Option("--group", metavar="GROUP", help="Put all of them into this group, in place of their own."),
     ] = None
     export: ExportOption = None
     secret_env: SecretEnvOption = field(default_factory=list)
@@ -47,13 +48,13 @@ class SubmitOptions:
     output: Annotated[
         str,
         typer.Option(
-            "--output", "-o", metavar="FORMAT", help="What to print: text (id and name), name (job/ID), id, or json."
+            "--output", "-o", metavar="FORMAT", help="Output format: text (id and name), name (job/ID), id or json."
         ),
     ] = "text"
 
 
 def submit(options: SubmitOptions, cli: Cli) -> int:
-    """Submit the jobs, arrays and job sets of some files.
+    """Submit the jobs, arrays and job sets in files.
 
     Prints one line per job set, then one per job, in the order of the files. Either every job is accepted or none is.
     Jobs and arrays run with the variables that --export names, and in the working directory of this shell, unless they
@@ -66,7 +67,7 @@ def submit(options: SubmitOptions, cli: Cli) -> int:
     if not options.file:
         flags.wrong("--file", "is required", hint="holdfast submit -f jobs.yaml")
     if options.timeout and not options.wait:
-        flags.wrong("--timeout", "has nothing to limit", hint="add --wait")
+        flags.wrong("--timeout", "needs --wait")
     env = exported(options.export, cli, flags)
     secrets = secret_values(options.secret_env, cli.environ, flags)
     flags.finish()
@@ -106,7 +107,7 @@ def _print(submitted: Submitted, form: str, cli: Cli) -> None:
 
 
 def _wait(client: "Client", submitted: Submitted, timeout_s: float | None, cli: Cli) -> int:
-    """Wait for jobs, then for arrays and for what else is made of jobs with what is left of the time."""
+    """Wait for jobs, then for arrays and job sets with the time that is left."""
     begun, jobs = cli.now(), submitted.jobs
     code = (
         wait_for(client, [str(job.id) for job in jobs], WaitGoal(timeout_s=timeout_s), cli) if jobs else exit_codes.OK

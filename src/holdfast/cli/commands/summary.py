@@ -1,4 +1,4 @@
-"""``holdfast summary``: what became of many jobs."""
+"""``holdfast summary``: figures about many jobs."""
 
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -33,10 +33,11 @@ class SummaryOptions:
 def summary(options: SummaryOptions, cli: Cli) -> int:
     """Summarize jobs: states, failures by kind and node, time lost, and how fast jobs recovered.
 
-    It covers jobs that were unfinished or ended in that time, and counts only the part that falls into it. ETTR, the
-    effective training time ratio, is the time spent in attempts that succeeded or still run, divided by the time from
-    each job's first start to its end. What a failed attempt saved in a checkpoint is not known. What was cancelled,
-    held, suspended, drained or preempted did not fail, and what follows it is neither a retry nor a recovery.
+    Covers jobs that were unfinished or ended within --since, and counts only the part that falls into that time. ETTR,
+    the effective training time ratio, is the time spent in attempts that succeeded or still run, divided by the time
+    from each job's first start to its end. What a failed attempt saved in a checkpoint is not known. An attempt that
+    was cancelled, held, suspended, drained or preempted did not fail, and the next one is neither a retry nor a
+    recovery.
     """
     flags = Flags()
     form = flags.choice("--output", options.output, TEXT_FORMATS)

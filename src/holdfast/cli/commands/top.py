@@ -16,15 +16,15 @@ from holdfast.cli.watching.reaching import reached
 from holdfast.cli.watching.staleness import NOTE
 
 _UNCUT = 10_000
-"""Columns of a frame that is printed where no terminal is."""
+"""Columns of a frame that is not printed on a terminal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopOptions:
     name: Annotated[
-        str, typer.Option("--name", metavar="TEXT", help="List only jobs whose names contain this, in either case.")
+        str, typer.Option("--name", metavar="TEXT", help="List only jobs whose names contain this, ignoring case.")
     ] = ""
-    once: Annotated[bool, typer.Option("--once", help="Print one frame and exit, as happens without a terminal.")] = (
+    once: Annotated[bool, typer.Option("--once", help="Print one frame and exit; the default without a terminal.")] = (
         False
     )
 
@@ -32,9 +32,9 @@ class TopOptions:
 def top(options: TopOptions, cli: Cli) -> int:
     """Show everything at a glance: queues, nodes, devices, what is running and what is failing.
 
-    Keys: j and k or the arrows move, w or Enter explains why a job is where it is, l shows its latest output, c asks
-    and cancels it, r retries it, / filters jobs by name, ? shows help, q quits. ETTR, as in holdfast summary, is for
-    the last hour.
+    Keys: j and k or the arrows move, w or Enter explains a job's state, l shows its latest output, c cancels it after a
+    question, r retries it, / filters jobs by name, ? shows help, q quits. ETTR, as in holdfast summary, is for the last
+    hour.
     """
     browser = Browser(cli, options.name)
     drawable = cli.stdin.isatty() and cli.stdout.isatty() and cli.environ.get("TERM") != "dumb"
@@ -51,7 +51,7 @@ def top(options: TopOptions, cli: Cli) -> int:
 
 
 def _until_due(browser: Browser, screen: Screen, notice: str, now: Callable[[], float]) -> None:
-    """Draw, and do what keys say, until the server is to be asked again."""
+    """Draw, and handle keys, until it is time to ask the server again."""
     due = now() + browser.rest_s
     while not browser.over:
         screen.draw(browser.lines(screen.size, notice))

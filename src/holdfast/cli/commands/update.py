@@ -49,28 +49,27 @@ class UpdateOptions(EditOptions):
     ] = None
     default_policy: Annotated[
         str | None,
-        typer.Option(metavar="NAME|none", help="Settings: the policy of jobs that name none."),
+        typer.Option(metavar="NAME|none", help="Settings: the policy for jobs that name none."),
     ] = None
     retry_share: Annotated[
         str | None,
         typer.Option(
             metavar="X",
-            help="Settings: how much of the capacity retries get at most while new jobs wait, too, from 0 to 1.",
+            help="Settings: the largest share of the capacity that retries get while new jobs wait, from 0 to 1.",
         ),
     ] = None
     builtin_policy: Annotated[
         str | None,
         typer.Option(
             metavar="all|lost-only|none",
-            help="Settings: how much of the built-in policy applies to jobs that came in by no door.",
+            help="Settings: how much of the built-in policy applies to jobs that came through no door.",
         ),
     ] = None
     fluster: Annotated[
         list[str],
         typer.Option(
             metavar="NAME=VALUE",
-            help="Settings: what jobs of Fluster's door have that say nothing of retries, such as "
-            "defaultMaxRetriesFailure=2. Repeat for more.",
+            help="Settings: a default for jobs from Fluster's door, such as defaultMaxRetriesFailure=2. Repeatable.",
         ),
     ] = field(default_factory=list)
     resource: Annotated[
@@ -86,14 +85,14 @@ class UpdateOptions(EditOptions):
         typer.Option(
             metavar="ROLE=SUBJECTS|none",
             help="Settings: who has a role (admin, operator, user, viewer), as user:NAME and group:NAME,"
-            " comma-separated; replaces who had it. Repeatable.",
+            " comma-separated; replaces the previous ones. Repeatable.",
         ),
     ] = field(default_factory=list)
     others_see: Annotated[
         str | None,
         typer.Option(
             metavar="nothing|existence|details|everything",
-            help="Settings: what people see of jobs that are not their own.",
+            help="Settings: what users see of other users' jobs.",
         ),
     ] = None
 
@@ -102,7 +101,7 @@ def update(options: UpdateOptions, cli: Cli) -> int:
     """Change retry policies, queues, categories, job sets or the settings.
 
     Flags change only what they name; files replace the whole thing. A changed policy is a new revision and applies to
-    failures judged from then on. So does a lowered limit, including for jobs that are already running.
+    failures judged from then on. So does a lowered limit, even for jobs that are already running.
     """
     flags = Flags()
     if not (options.kind and read_noun(options.kind, _UPDATED) == Noun.SETTINGS):
@@ -168,7 +167,7 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
     if not any((changes, options.handler_limit, defaults, resources, roles, others_see)):
         flags.wrong("settings", "no flag says what to change", allowed=_OF_SETTINGS)
     if spec_of(options, Noun.SETTINGS, flags):
-        flags.wrong("settings", "only its own flags apply", allowed=_OF_SETTINGS)
+        flags.wrong("settings", "takes only its own flags", allowed=_OF_SETTINGS)
     with_limits({}, options.handler_limit, flags)
     flags.finish()
     with cli.connect() as client:
@@ -190,7 +189,7 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
 
 
 def _rights(options: UpdateOptions, flags: Flags) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """Read who is to have which role, and what others are to see."""
+    """Read ``--access`` and ``--others-see``."""
     names_by_role = flags.pairs("--access", options.access)
     roles = {role: [] if names == "none" else flags.names([names]) for role, names in names_by_role.items()}
     if options.others_see is None:

@@ -26,12 +26,14 @@ class WaitOptions(ChooseOptions):
         list[str],
         typer.Argument(
             metavar="[KIND] [NAME]...",
-            help="Jobs: ids, names (the newest of that name), or starts of ids; with the KIND jobset or array, those.",
+            help="Jobs: ids, names (the newest of that name), or starts of ids; or a KIND, jobset or array, and names.",
         ),
     ] = field(default_factory=list)
     until: Annotated[
         str,
-        typer.Option("--for", metavar="STATE", help="terminal, or a state such as Running or Held."),
+        typer.Option(
+            "--for", metavar="STATE", help="The state to wait for, such as Running or Held; default terminal, any end."
+        ),
     ] = TERMINAL
     every: AllOption = False
     timeout: TimeoutOption = None

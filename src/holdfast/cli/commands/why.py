@@ -1,4 +1,4 @@
-"""``holdfast why``: the explanation of a decision."""
+"""``holdfast why``: explanations of decisions."""
 
 import re
 from contextlib import suppress
@@ -42,7 +42,7 @@ class WhyOptions:
         list[str],
         typer.Argument(
             metavar="[KIND] NAME",
-            help="A job's id, its name (the newest of that name), or the start of its id; with jobset, a job set's.",
+            help="A job's id, its name (the newest of that name), or the start of its id; or a KIND and its name.",
         ),
     ]
     attempt: AttemptOption = None
@@ -53,17 +53,18 @@ class WhyOptions:
     all: Annotated[
         bool,
         typer.Option(
-            "--all", help="Also show rules that did not match, all limits, the pods of a job, each of like decisions."
+            "--all",
+            help="Also show rules that did not match, all limits, a job's pods, and each of several like decisions.",
         ),
     ] = False
     output: DocumentOption = "text"
 
 
 def why(options: WhyOptions, cli: Cli) -> int:
-    """Explain why a job, a job set or an array is where it is.
+    """Explain why a job, a job set or an array is in its state.
 
-    For a job set it shows each decision about one of its failed jobs, like ones in a row as one; for an array, its
-    failed tasks, grouped by cause and decision. As JSON or YAML it always contains everything that --all shows.
+    For a job set, shows the decisions about its failed jobs, like ones in a row as one; for an array, its failed tasks,
+    grouped by cause and decision. JSON and YAML always contain everything that --all shows.
     """
     target = job_or_set(options.what)
     flags = Flags()
@@ -94,7 +95,7 @@ def why(options: WhyOptions, cli: Cli) -> int:
 
 
 def _array_why(client: "Client", target: "Target") -> "ArrayWhy | None":
-    """Explain the array that is meant: named as such, or by a name that is no job's."""
+    """Explain an array that is named with its kind, or by a name that no job has."""
     if target.noun == Noun.ARRAY:
         return client.array_why(target.only_name)
     try:
@@ -142,7 +143,7 @@ def print_why(answer: "Why | WorkloadWhy", output: "Output") -> None:
 
 
 def print_pods(pods: "PodsView", output: "Output") -> None:
-    """Print how the pods of a job stand, and its conditions."""
+    """Print the state of a job's pods, and its conditions."""
     output.text("")
     output.facts(pod_facts(pods))
     if pods.conditions:
@@ -163,7 +164,7 @@ def print_set_why(answer: "JobSetWhy", output: "Output", *, everything: bool = F
         output.text("")
         if before:
             since, attempts = when(before[0].at), f"{before[0].decision.attempt} to {before[-1].decision.attempt}"
-            output.paragraph(f"{len(before)} more like the next since {since} (attempts {attempts}); --all shows each.")
+            output.paragraph(f"{len(before)} similar decisions since {since} (attempts {attempts}); --all shows each.")
         output.heading(f"{when(trace.at)} {trace.decision.job}")
         for sentence in trace.summary:
             output.paragraph(sentence)
@@ -172,13 +173,13 @@ def print_set_why(answer: "JobSetWhy", output: "Output", *, everything: bool = F
 
 
 _FEWEST_ALIKE = 3
-"""As many decisions in a row as take fewer lines when they are printed as one."""
+"""The fewest like decisions in a row that take fewer lines when printed as one."""
 _COUNTS = re.compile(r"^Attempt \d+|^This is restart .*|^It starts \S+ later|(?<= after )[\d.]+[a-z][\w.]*(?=:)")
-"""What differs between decisions that are alike: which attempt it was, how long it took, and what it counts to."""
+"""The parts in which like decisions differ: the attempt, its duration, and counts."""
 
 
 def _runs_of_alike(traces: "Sequence[JobSetDecisionTrace]") -> "Iterator[Sequence[JobSetDecisionTrace]]":
-    """Put decisions together that follow each other and say the same about the same job."""
+    """Group consecutive decisions that say the same about the same job."""
     for _, group in groupby(
         traces,
         lambda trace_before: (trace_before.decision.job, [_COUNTS.sub("", line) for line in trace_before.summary]),

@@ -1,1 +1,1 @@
-"""Commands for whoever looks after a server and its machine."""
+"""Commands for operators of a server and its machine."""

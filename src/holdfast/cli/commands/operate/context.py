@@ -1,4 +1,4 @@
-"""``holdfast context``: which of the servers that somebody named is asked."""
+"""``holdfast context``: saved servers, and the one that commands use."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ _NAMED = frozenset({"use", "add", "remove"})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextOptions:
     action: Annotated[str, typer.Argument(metavar="ACTION", help="list, use, add or remove.")] = "list"
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Which one; local is the data directory.")] = None
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The server; local is the data directory.")] = None
     url: Annotated[
         str | None, typer.Argument(metavar="URL", help="`add`: its address, such as unix:///run/lab.sock.")
     ] = None
 
 
 def context(options: ContextOptions, cli: Cli) -> int:
-    """List the servers that you named, and choose which one commands ask.
+    """List saved servers, and choose the one that commands use.
 
-    `login` adds those that want a token, `add` others. HOLDFAST_CONTEXT=NAME chooses one for a single command.
+    `holdfast login` saves a server that needs a token, `add` any other. HOLDFAST_CONTEXT=NAME chooses one for a single
+    command.
     """
     flags = Flags()
     action = flags.choice("ACTION", options.action, _ACTIONS)
     for place, value, is_needed in (("NAME", options.name, action in _NAMED), ("URL", options.url, action == "add")):
         if bool(value) is not is_needed:
-            flags.wrong(place, f"{action} needs it" if is_needed else f"{action} does not take it")
+            flags.wrong(place, f"is required for {action}" if is_needed else f"does not apply to {action}")
     flags.finish()
     from holdfast.app.data.contexts import Contexts
 
@@ -52,10 +53,10 @@ def context(options: ContextOptions, cli: Cli) -> int:
         cli.output().text(f"{name} added; to use it: holdfast context use {name}")
     elif action == "use":
         contexts.use(name)
-        cli.output().text(f"{name} is asked from now on")
+        cli.output().text(f"commands now use {name}")
     else:
         contexts.remove(name)
-        cli.output().text(f"{name} removed; {contexts.current} is asked from now on")
+        cli.output().text(f"{name} removed; commands now use {contexts.current}")
     return exit_codes.OK
 
 

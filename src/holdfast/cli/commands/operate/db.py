@@ -1,4 +1,4 @@
-"""``holdfast db``: look after the database."""
+"""``holdfast db``: maintain the database."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class DbOptions:
         typer.Option(metavar="N", help="`prune`: keep the newest N finished jobs, however old they are."),
     ] = None
     dry_run: Annotated[bool, typer.Option("--dry-run", help="`prune`: only count.")] = False
-    resume: Annotated[bool, typer.Option("--resume", help="`restore`: let what waits start at once.")] = False
+    resume: Annotated[bool, typer.Option("--resume", help="`restore`: let waiting jobs start at once.")] = False
     output: Annotated[
         str,
         typer.Option("--output", "-o", metavar="FORMAT", help=f"`check`: {', '.join(TEXT_FORMATS)}."),
@@ -51,15 +51,15 @@ def db(options: DbOptions, cli: Cli) -> int:
 
     `upgrade` brings it to the schema this version needs. `check` says whether it is sound, and exits with 1 when it is
     not. `prune` deletes finished jobs with their logs. `backup` copies a SQLite database to FILE, even while a server
-    runs; `restore` puts such a copy back, while none runs. Then nothing is started, because the original may run
-    the same jobs elsewhere: `resume` lets them go on. `pause` does the same to a database that other tools restored.
+    runs; `restore` puts such a copy back, while no server runs. Nothing starts then until `resume`, because the
+    original may run the same jobs elsewhere. `pause` does the same to a database that other tools restored.
     """
     flags = Flags()
     action = flags.choice("ACTION", options.action, ACTIONS)
     _check_file(flags, options, action)
     _check_prune(flags, options, action)
     if options.resume and action != "restore":
-        flags.wrong("--resume", f"{action} does not take it")
+        flags.wrong("--resume", f"does not apply to {action}")
     form = flags.choice("--output", options.output, TEXT_FORMATS)
     age_s, keep = flags.duration("--older-than", options.older_than), flags.integer("--keep", options.keep)
     flags.finish()
@@ -99,7 +99,7 @@ def _check_prune(flags: Flags, options: DbOptions, action: str) -> None:
     flags_given = {"--older-than": options.older_than, "--keep": options.keep, "--dry-run": options.dry_run}
     for flag, value in flags_given.items():
         if value:
-            flags.wrong(flag, f"{action} does not take it")
+            flags.wrong(flag, f"does not apply to {action}")
 
 
 def _tell(cli: Cli, line: str) -> int:
@@ -151,11 +151,11 @@ def _pause(cli: Cli) -> int:
 
 
 def _tell_paused(cli: Cli) -> int:
-    return _tell(cli, "nothing is started until: holdfast db resume")
+    return _tell(cli, "nothing starts until you run: holdfast db resume")
 
 
 def _tell_resumed(cli: Cli, *, was_paused: bool) -> int:
-    return _tell(cli, "resumed: what waits is started again" if was_paused else "nothing was paused")
+    return _tell(cli, "resumed: waiting jobs start again" if was_paused else "the database was not paused")
 
 
 DB = Command(

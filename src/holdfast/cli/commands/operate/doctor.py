@@ -1,4 +1,4 @@
-"""``holdfast doctor``: whether this machine is fit, and what to do where it is not."""
+"""``holdfast doctor``: checks of this machine, with advice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MARGIN = " " * 6
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorOptions:
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FORMAT", help="How to print: text, json or yaml.")
+        str, typer.Option("--output", "-o", metavar="FORMAT", help="Output format: text, json or yaml.")
     ] = "text"
 
 

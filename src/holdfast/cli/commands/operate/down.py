@@ -25,8 +25,8 @@ class DownOptions:
 def down(options: DownOptions, cli: Cli) -> int:
     """Stop the server on the data directory, and wait until it has exited.
 
-    Running programs are not touched: they go on, and the next server takes them over. It is no error if no server is
-    running.
+    Running programs are not touched: they go on, and the next server takes them over. It is not an error if no server
+    is running.
     """
     flags = Flags()
     timeout_s = flags.duration("--timeout", options.timeout)
@@ -38,7 +38,7 @@ def down(options: DownOptions, cli: Cli) -> int:
         cli.say("no server is running")
         return exit_codes.OK
     server, running = stopped
-    go_on = {0: "", 1: "; 1 job goes on running without it"}.get(running, f"; {running} jobs go on running without it")
+    go_on = {0: "", 1: "; 1 job keeps running without it"}.get(running, f"; {running} jobs keep running without it")
     cli.output().text(f"stopped the server at {server.url}{go_on}")
     return exit_codes.OK
 

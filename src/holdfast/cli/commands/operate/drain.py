@@ -1,4 +1,4 @@
-"""``holdfast cordon``, ``drain`` and ``uncordon``: who gets work, nodes and GPUs, and keeps it."""
+"""``holdfast cordon``, ``drain`` and ``uncordon``: which nodes and GPUs take work."""
 
 import time
 from dataclasses import dataclass, field
@@ -43,11 +43,11 @@ class CordonOptions(UncordonOptions):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainOptions(NodesOptions):
     reason: ReasonOption = ""
-    wait: Annotated[bool, typer.Option("--wait", help="Return once nothing runs there.")] = False
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until nothing runs there.")] = False
 
 
 def cordon(options: CordonOptions, cli: Cli) -> int:
-    """Stop placing work on nodes, or handing out GPUs; what is already running goes on."""
+    """Stop placing work on nodes, or handing out GPUs; what is already running continues."""
     with cli.connect() as client:
         gpus, nodes = _apart(client, options)
         code = _of_gpus(gpus, lambda name: client.cordon_device(name, reason=options.reason), "cordoned", cli)
@@ -68,10 +68,10 @@ def uncordon(options: UncordonOptions, cli: Cli) -> int:
 
 
 def drain(options: DrainOptions, cli: Cli) -> int:
-    """Cordon nodes and empty them.
+    """Cordon nodes, and stop what runs there.
 
-    Jobs are warned and stopped, and continue elsewhere, or wait until the node is uncordoned, which uses up no retry;
-    pods of Jobs and job sets fail as disrupted (DisruptionTarget), and their own rules decide what follows.
+    Jobs are warned and stopped, and continue elsewhere or once the node is uncordoned, which uses no retry. Pods of
+    Jobs and job sets fail as disrupted (DisruptionTarget), and their own rules decide what follows.
     """
     with cli.connect() as client:
         code = _of_nodes(options.names, lambda name: client.drain(name, reason=options.reason), "is being drained", cli)
@@ -87,7 +87,7 @@ def _chosen(client: "Client", options: NodesOptions) -> "list[NodeView]":
 
 
 def _apart(client: "Client", options: UncordonOptions) -> tuple[list[str], list[str]]:
-    """Tell GPUs from nodes by what there is; a name that both have is the node's."""
+    """Separate GPUs from nodes; a name that both have is the node's."""
     nodes = {node.name for node in client.nodes()}
     device_names = {name for device in client.devices() for name in (device.id, f"{device.id}@{device.node}")} - nodes
     return [name for name in options.names if name in device_names], [
@@ -100,7 +100,7 @@ def _of_gpus(names: "Sequence[str]", act: "Callable[[str], object]", done: str, 
         return exit_codes.OK
     code = do_each(names, act, cli, what="GPU", done=done)
     if code == exit_codes.OK and cli.is_unserved():
-        cli.say("no server is running: lists show it once there is one")
+        cli.say("no server is running; lists show it once you run `holdfast up`")
     return code
 
 

@@ -1,4 +1,4 @@
-"""``holdfast login``: remembers a server and the token to get in."""
+"""``holdfast login``: saves a server and its token."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ _HERE = frozenset({"127.0.0.1", "::1", "localhost"})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginOptions:
     url: Annotated[str, typer.Argument(metavar="URL", help="The server, such as https://lab.example.org:8443.")]
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="What to call it here; default the host's name.")] = (
-        None
-    )
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="A name for the server; default the host's.")] = None
     token_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Where the token is; else it is asked for, or read from stdin.")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="A file with the token; without it, the token is asked for, or read from stdin."
+        ),
     ] = None
 
 
 def login(options: LoginOptions, cli: Cli) -> int:
-    """Log in to a server: keep its address and a token, and use it from now on.
+    """Log in to a server: save its address and a token, and use it from now on.
 
-    The token is kept in the desktop's keyring if there is one, else in a file that only you can read. It is tried
-    first.
+    The token is checked first. It is kept in the desktop's keyring if there is one, else in a file that only you can
+    read.
     """
     from urllib.parse import urlsplit
 
@@ -42,9 +43,9 @@ def login(options: LoginOptions, cli: Cli) -> int:
 
     parts = urlsplit(options.url)
     if parts.scheme == "http" and parts.hostname not in _HERE:
-        message = f"a token is not sent to {options.url}: everyone on the way could read it"
+        message = f"a token is not sent to {options.url}: anyone on the network could read it"
         raise Refused(message, hint="reach the server by https://, or through a tunnel to 127.0.0.1")
-    with Client(options.url):  # the address is looked at before anybody types a token
+    with Client(options.url):  # check the address before the user types a token
         name = options.name or parts.hostname
     if not name:
         raise InvalidRequest(problems=[Problem("--name", "is required: the address has no host")])
@@ -55,7 +56,7 @@ def login(options: LoginOptions, cli: Cli) -> int:
     context = contexts.add(name, options.url, token, replace=True)
     contexts.use(context.name)
     where = "the keyring" if context.in_keyring else str(contexts.file)
-    cli.output().text(f"{context.name} is asked from now on; its token is in {where}")
+    cli.output().text(f"commands now use {context.name}; its token is in {where}")
     return exit_codes.OK
 
 
@@ -75,7 +76,7 @@ def _token(options: LoginOptions, cli: Cli) -> str:
     else:
         text = cli.stdin.readline()
     if not (token := text.strip()):
-        raise InvalidRequest(problems=[Problem("--token-file", "there is no token")])
+        raise InvalidRequest(problems=[Problem("--token-file", "the token is empty")])
     return token
 
 

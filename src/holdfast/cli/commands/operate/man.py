@@ -26,7 +26,7 @@ _INSTALLED = Path("~/.local/share/man/man1")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManOptions:
-    page: Annotated[str, typer.Argument(metavar="[COMMAND]", help="The command; default holdfast as a whole.")] = ""
+    page: Annotated[str, typer.Argument(metavar="[COMMAND]", help="The command; default the overview of all.")] = ""
     install: Annotated[
         bool,
         typer.Option("--install", help="Write all pages to where man(1) finds them, so that `man holdfast-run` works."),

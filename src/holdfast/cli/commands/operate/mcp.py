@@ -62,7 +62,7 @@ def mcp(options: McpOptions, cli: Cli) -> int:
     try:
         from holdfast.agents import server
     except ModuleNotFoundError as error:
-        message = f"{error.name} is not installed, which `holdfast mcp` needs"
+        message = f"`holdfast mcp` needs {error.name}, which is not installed"
         raise InvalidRequest(message, hint="pip install 'holdfast-scheduler[mcp]'") from error
     from holdfast.agents.limits import ToolLimits
     from holdfast.agents.tools import ToolContext

@@ -37,7 +37,7 @@ class ServiceOptions:
     multi_user: Annotated[
         bool,
         typer.Option(
-            "--multi-user", help="A service for everybody on the machine, whose programs run as who submits them."
+            "--multi-user", help="A service for all users of the machine; programs run as the user who submits them."
         ),
     ] = False
     show: Annotated[
@@ -81,24 +81,24 @@ def service(options: ServiceOptions, cli: Cli) -> int:
 
 def _check(flags: Flags, options: ServiceOptions, action: str) -> None:
     if options.user and options.run_as:
-        flags.wrong("--run-as", "a service of yours runs as you", hint="leave out --user")
+        flags.wrong("--run-as", "a service of your own runs as you", hint="leave out --user")
     if options.multi_user and (options.user or options.run_as):
         flags.wrong(
             "--user" if options.user else "--run-as",
-            "a service for everybody runs as root, and programs as who submits them",
+            "a service for all users runs as root, and programs as the user who submits them",
         )
     if action != "install":
         flags_given = {"--data": options.data, "--run-as": options.run_as, "--print": options.show}
         flags_given["--multi-user"] = options.multi_user
         for flag in [flag for flag, value in flags_given.items() if value]:
-            flags.wrong(flag, f"{action} does not take it")
+            flags.wrong(flag, f"does not apply to {action}")
 
 
 def _print(systemd: Systemd, wanted_unit: Service, cli: Cli) -> int:
     from holdfast.app.systemd import unit
 
     cli.stdout.write(unit(wanted_unit, systemd.version()))
-    cli.say(f"to be written to {systemd.file}")
+    cli.say(f"install writes this to {systemd.file}")
     return exit_codes.OK
 
 
@@ -106,14 +106,14 @@ def _install(systemd: Systemd, service: Service, cli: Cli) -> int:
     from holdfast.app.systemd import NAME, is_out_of_reach
 
     if not service.is_own and is_out_of_reach(service.program):
-        message = "not everybody may" if service.multi_user else f"{service.run_as} may not"
+        message = "some users cannot" if service.multi_user else f"{service.run_as} cannot"
         cli.say(f"warning: {service.program} is in a folder that {message} enter; install it elsewhere")
     systemd.install(service)
     cli.output().text(f"{systemd.file} written; {NAME} is enabled and started")
     flag = " --user" if service.is_own else ""
     cli.say(f"its log: journalctl{flag} -u {NAME}; its data: {service.data}")
     if service.is_own and not systemd.stays():
-        cli.say("it and its programs end when you log out; to keep it running: sudo loginctl enable-linger $USER")
+        cli.say("the service and its programs end when you log out; to prevent that: sudo loginctl enable-linger $USER")
     return exit_codes.OK
 
 

@@ -1,4 +1,4 @@
-"""``holdfast token``: API tokens, which stand for somebody where there is no Unix socket."""
+"""``holdfast token``: API tokens, which identify callers that do not use the Unix socket."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
@@ -28,15 +28,17 @@ class TokenOptions:
     names: Annotated[list[str], typer.Argument(metavar="[NAME...]", help="Names of tokens.")] = field(
         default_factory=list
     )
-    user: Annotated[str | None, typer.Option(metavar="USER", help="`create`: whose it is; by default yours.")] = None
+    user: Annotated[str | None, typer.Option(metavar="USER", help="`create`: the user it stands for; default you.")] = (
+        None
+    )
     role: Annotated[
-        str | None, typer.Option(metavar="ROLE", help="`create`: at most this role; by default the user's own.")
+        str | None, typer.Option(metavar="ROLE", help="`create`: the highest role it has; default the user's.")
     ] = None
     scope: Annotated[
         list[str],
         typer.Option(
             metavar="VERBS@KIND[:PLACE]",
-            help="`create`: what it is for, such as submit,watch@job; of work also where: watch@job:queue=gpu, or "
+            help="`create`: what it may do, such as submit,watch@job; also in which place: watch@job:queue=gpu, or "
             "*@job:group=sweeps/. Repeatable.",
         ),
     ] = field(default_factory=list)
@@ -47,10 +49,10 @@ class TokenOptions:
 
 
 def token(options: TokenOptions, cli: "Cli") -> int:
-    """Make, list and revoke API tokens.
+    """Create, list and revoke API tokens.
 
-    `create` prints the token once; only its hash is kept. Whoever shows it, in `HOLDFAST_TOKEN`, is taken for its
-    user, and may do no more than its role and scope say and the user may. `revoke` counts within a second.
+    `create` prints the token once; only its hash is kept. A caller with the token, in `HOLDFAST_TOKEN`, acts as its
+    user, within the token's role and scope. `revoke` takes effect within a second.
     """
     flags = Flags()
     action = flags.choice("ACTION", options.action, _ACTIONS)

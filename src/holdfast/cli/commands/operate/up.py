@@ -45,7 +45,7 @@ class UpOptions:
         str | None,
         typer.Option(
             metavar="self|submitter",
-            help="Run programs as the server's own account, or as who submits them, for which it must be root's;"
+            help="Run programs as the server's own user, or as the user who submits them, which needs root;"
             " default HOLDFAST_RUN_AS.",
         ),
     ] = None
@@ -69,7 +69,7 @@ def up(options: UpOptions, cli: Cli) -> int:
     flags = Flags()
     port = flags.integer("--port", options.port, high=65535)
     if options.listen and (options.host or options.port):
-        flags.wrong("--listen", "says both already", hint="leave out --host and --port")
+        flags.wrong("--listen", "already sets the address and the port", hint="leave out --host and --port")
     run_as = None if options.run_as is None else flags.choice("--run-as", options.run_as, ("self", "submitter"))
     flags.finish()
     paths = {name: getattr(options, name) for name in ("data", "socket", "tls_cert", "tls_key")}

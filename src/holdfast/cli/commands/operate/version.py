@@ -1,4 +1,4 @@
-"""``holdfast version``: what runs here and what answers."""
+"""``holdfast version``: the versions of this program and of the server."""
 
 from __future__ import annotations
 

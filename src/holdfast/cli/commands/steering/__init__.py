@@ -1,1 +1,1 @@
-"""Commands that change what becomes of work: cancel, hold, retry, rerun, suspend, restart."""
+"""Commands that control work: cancel, hold, preempt, reprioritize, retry, rerun, suspend, restart."""

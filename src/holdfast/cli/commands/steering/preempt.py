@@ -1,4 +1,4 @@
-"""``holdfast preempt``: take the places of what runs."""
+"""``holdfast preempt``: stop running work to free its place."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreemptOptions(SteerOptions):
     jobs: Annotated[
-        list[str], typer.Argument(metavar="[JOB|NODE]...", help="Jobs and arrays, or nodes with all that runs there.")
+        list[str], typer.Argument(metavar="[JOB|NODE]...", help="Jobs and arrays, or nodes for all that runs there.")
     ] = field(default_factory=list)
     node: Annotated[
         list[str],
-        typer.Option("--node", metavar="NODE", help="A node, also where a job is called the same. Repeatable."),
+        typer.Option("--node", metavar="NODE", help="A node, even if a job has the same name. Repeatable."),
     ] = field(default_factory=list)
 
 
 def preempt(options: PreemptOptions, cli: Cli) -> int:
-    """Take the places of running jobs, of the running tasks of arrays, or of all that runs on a node.
+    """Preempt running jobs, the running tasks of arrays, or all that runs on a node.
 
-    Programs are warned and stopped. The job then has failed as Preempted: a rule that names that decides what follows.
-    Without one it runs again at once, which uses up none of its own retries.
+    Programs are warned and stopped, and the job fails as Preempted. A rule for Preempted decides what follows; without
+    one, the job runs again at once, which uses none of its retries.
     """
     flags, choice = Flags(), None
     if options.jobs or options.every or chooses(options) or not options.node:

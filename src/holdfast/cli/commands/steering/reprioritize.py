@@ -1,4 +1,4 @@
-"""``holdfast reprioritize``: change whose turn it is."""
+"""``holdfast reprioritize``: change the priority of waiting jobs."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ class ReprioritizeOptions(SelectOptions):
     jobs: Annotated[
         list[str], typer.Argument(metavar="[JOB|GROUP]...", help="Jobs, or groups with all of their jobs.")
     ] = field(default_factory=list)
-    priority: Annotated[int | None, typer.Option("--priority", metavar="N", help="Higher ones go first.")] = None
+    priority: Annotated[
+        int | None, typer.Option("--priority", metavar="N", help="The new priority; higher ones go first.")
+    ] = None
 
 
 def reprioritize(options: ReprioritizeOptions, cli: Cli) -> int:
-    """Give jobs another priority, by which they wait from now on.
+    """Change the priority by which jobs wait.
 
-    One that runs keeps its place, and waits by the new priority if it is retried. All jobs of a group, and all that a
-    queue, a label or a state chooses, change together or, if you may not do that to one of them, not at all.
+    A running job keeps its place, and waits by the new priority if it is retried. The jobs of a group, and those that
+    flags select, change together, or not at all if you may not change one of them.
     """
     flags = Flags()
     choice = read_choice(options, flags, names=options.jobs, every=options.every, states=_STATES)
@@ -57,7 +59,7 @@ def reprioritize(options: ReprioritizeOptions, cli: Cli) -> int:
 
 
 def _named(client: Client, name: str, priority: int) -> list[Selected]:
-    """Ask for a job, or for all of a group; returns what was asked."""
+    """Reprioritize a job, or all jobs of a group, and return them."""
     try:
         job = client.reprioritize(name, priority)
     except NotFound:

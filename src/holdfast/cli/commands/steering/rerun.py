@@ -20,17 +20,22 @@ class RerunOptions:
     array: Annotated[str, typer.Argument(metavar="ARRAY", help="Its name or id.")]
     failed: Annotated[bool, typer.Option("--failed", help="The tasks that failed.")] = False
     cancelled: Annotated[
-        bool, typer.Option("--cancelled", help="Those that were cancelled, or never made because the array ended.")
+        bool,
+        typer.Option("--cancelled", help="The tasks that were cancelled, or never created because the array ended."),
     ] = False
     cause: Annotated[
         list[str],
-        typer.Option("--cause", metavar="CAUSE", help="Those that failed with this cause or category. Repeatable."),
+        typer.Option("--cause", metavar="CAUSE", help="The tasks that failed with this cause or category. Repeatable."),
     ] = field(default_factory=list)
     index: Annotated[
         str | None,
-        typer.Option("--index", metavar="LIST", help="Only these, such as 3,7-9; used alone, however they ended."),
+        typer.Option(
+            "--index", metavar="LIST", help="Only these tasks, such as 3,7-9; without another flag, however they ended."
+        ),
     ] = None
-    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Default: ARRAY-rerun-1, -2, ...")] = None
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="The new array's name; default ARRAY-rerun-1, -2, ...")
+    ] = None
     set: SetOption = field(default_factory=list)
     env: EnvOption = field(default_factory=list)
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print which tasks would be rerun; submit nothing.")] = (
@@ -48,7 +53,7 @@ def rerun(options: RerunOptions, cli: Cli) -> int:
     changes = read_changes(options.set, options.env, flags, cli)
     causes = flags.names(options.cause)
     if not (options.failed or options.cancelled or causes or options.index is not None):
-        flags.wrong("--failed", "is required, or what else says which tasks", allowed=_WAYS)
+        flags.wrong("--failed", "say which tasks to rerun", allowed=_WAYS)
     flags.finish()
     from holdfast.wire.arrays import ArrayRerun
 
@@ -64,10 +69,8 @@ def rerun(options: RerunOptions, cli: Cli) -> int:
         array = client.rerun_array(options.array, array_rerun, dry_run=options.dry_run)
     tell_warnings(array.warnings, None, cli)
     count = f"{array.total} task{'' if array.total == 1 else 's'}"
-    verb = "would run" if options.dry_run else "runs"
-    cli.say(
-        f"array {array.name} {verb} {count} of {array.rerun_of.name if array.rerun_of else ''} again: {array.indices}"
-    )
+    verb = "would rerun" if options.dry_run else "reruns"
+    cli.say(f"array {array.name} {verb} {count} of {array.rerun_of.name if array.rerun_of else ''}: {array.indices}")
     if not options.dry_run:
         cli.output().text(array.name)
         cli.note_unserved()

@@ -31,7 +31,7 @@ class RestartOptions:
     kind: Annotated[str, typer.Argument(metavar="KIND", help="jobset, replicatedjob or job.")]
     names: Annotated[
         list[str],
-        typer.Argument(metavar="NAME...", help="Job sets, SET GROUP or SET/GROUP of replicated jobs, or jobs of sets."),
+        typer.Argument(metavar="NAME...", help="Job sets; replicated jobs, as SET NAME or SET/NAME; or jobs of sets."),
     ] = field(default_factory=list)
     reason: ReasonOption = ""
 

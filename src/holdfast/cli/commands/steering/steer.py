@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 5000
 """Jobs of one request."""
 _SHORT = ("cpu", "memory", "gpu")
-"""What stands for ``resources.cpu`` and so on."""
+"""Short forms of ``resources.cpu`` and so on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +85,10 @@ def cancel(options: SteerOptions, cli: Cli) -> int:
 
 
 def ask_any(client: "Client", act: str, reason: str, selected: Selected) -> Selected:
-    """Ask for something to be done with a piece of work; without its kind, with the first of that name.
+    """Request a verb of a piece of work; without its kind, of the first with that name.
 
     Raises:
-        NotFound: There is none; of what has no kind it is said as of a job.
+        NotFound: There is none; without a kind, the error is the one for a job.
     """
     refused: NotFound | None = None
     for noun in (selected.noun,) if selected.noun else nouns_with(act):
@@ -122,11 +122,11 @@ def _keep(options: SteerOptions, verb: str, cli: Cli) -> int:
 
 
 def retry(options: RetryOptions, cli: Cli) -> int:
-    """Start another attempt of jobs that have ended, and retry those that wait for theirs now.
+    """Start another attempt of jobs that have ended, or that wait for their retry.
 
-    It remains the same job. No retry policy is consulted, and no limit counts it. It is refused if what it waits for
-    can no longer happen: retry that with it, or leave it out with --set dependsOn=. --set and --env change the job from
-    now on. --all, a label or a queue selects only jobs that failed or were cancelled.
+    It remains the same job. No retry policy is consulted, and no limit counts the attempt. A job is refused if what it
+    waits for can no longer happen: retry that with it, or drop it with --set dependsOn=. --set and --env change the job
+    from now on. --all, a label or a queue selects only jobs that failed or were cancelled.
     """
     flags = Flags()
     changes = read_changes(options.set, options.env, flags, cli)
@@ -177,7 +177,7 @@ def _read(options: SteerOptions, flags: Flags, verb: str) -> Chosen | None:
 def chosen_of(
     client: "Client", options: SteerOptions, choice: Chosen | None, verb: str, cli: Cli
 ) -> Sequence[Selected]:
-    """Return the work that is meant, once a person has agreed where nobody named them."""
+    """Return the selected work, after the user has confirmed what filters selected."""
     if choice is None:
         return named(options.jobs)
     targets: Sequence[Selected] = select(client, choice, cli)
@@ -188,7 +188,7 @@ def chosen_of(
 
 
 def _without_sets(client: "Client", targets: Sequence[Selected], group: str, cli: Cli) -> Sequence[Selected]:
-    """Leave out the jobs of job sets, which only their sets steer, and say so."""
+    """Leave out the jobs of job sets, which only their sets control, and say so."""
     left = [target for target in targets if not target.of_set]
     if len(left) < len(targets):
         names = ", ".join(target.name for target in client.job_sets(group=group) if target.terminal is None)
@@ -199,10 +199,10 @@ def _without_sets(client: "Client", targets: Sequence[Selected], group: str, cli
 def ask_together(
     targets: Sequence[Selected], ask: "Callable[[Sequence[str]], Sequence[str]]"
 ) -> tuple[list[Selected], list[Selected]]:
-    """Ask something of all jobs that were chosen by one request; returns what is to be asked alone, and what was asked.
+    """Send one request for all jobs that filters selected; returns the work that needs its own request, and the rest.
 
-    Alone are arrays, jobs of sets, jobs that a person named, and all where the caller may not do it to one of them:
-    then only that one is refused, with its own words.
+    Arrays, jobs of sets and named jobs need their own requests. So do all jobs if the caller lacks the right for one of
+    them: then only that one is refused, with its own error.
     """
     many = [target for target in targets if target.is_chosen and not target.of_set]
     if len(many) <= 1:
@@ -217,15 +217,15 @@ def ask_together(
 
 
 def tell_all(done: Sequence[Selected], verb: str, cli: Cli) -> None:
-    """Say what was asked of many jobs."""
+    """Print a line for each of many jobs."""
     for target in done:
         cli.output().text(f"{target.id} {target.name} {verb} requested")
 
 
 def each(targets: Sequence[Selected], act: "Act", verb: str, cli: Cli, *, in_any_order: bool = False) -> int:
-    """Ask for everything, also after one refused; the exit code is the first refusal's.
+    """Act on all targets, also after a refusal; returns the exit code of the first refusal.
 
-    What may be refused only because another comes first is, with `in_any_order`, asked for again after the others.
+    With ``in_any_order``, a target whose refusal may only mean that another comes first is tried again at the end.
     """
     code, postponed = exit_codes.OK, list[Selected]()
     for target in targets:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class SuspendOptions:
     kind: Annotated[str, typer.Argument(metavar="KIND", help="jobset or job.")]
     names: Annotated[
-        list[str], typer.Argument(metavar="NAME...", help="One or more names; or KIND/NAME, without KIND.")
+        list[str], typer.Argument(metavar="NAME...", help="One or more names; or KIND/NAME instead of KIND.")
     ] = field(default_factory=list)
     reason: ReasonOption = ""
 
