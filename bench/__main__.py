@@ -44,7 +44,7 @@ class Figure(NamedTuple):
     ratio: float | None = None
     """To the baseline, where that says something."""
     bar: str = ""
-    """What it should be, where something was promised (docs/performance.md)."""
+    """What it should be, where something was promised (bench/README.md)."""
 
 
 def _decisions(baseline: float) -> Iterator[Figure]:
@@ -190,7 +190,7 @@ def main(names: list[str]) -> int:
     baseline = spawn_rate()
     _print(Figure(f"baseline: posix_spawn and wait of /bin/true, {IN_FLIGHT} in flight", baseline, "/s", 1.0))
     what = "baseline: making a directory beside the data"
-    _print(Figure(what, directory_s() * 1e6, "us", None, "< 60 us, or else set TMPDIR (docs/performance.md)"))
+    _print(Figure(what, directory_s() * 1e6, "us", None, "< 60 us, or else set TMPDIR (bench/README.md)"))
     for name in names or PARTS:
         for figure in PARTS[name](baseline):
             _print(figure)

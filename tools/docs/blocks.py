@@ -24,7 +24,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "lifecycle-promotions": lifecycle.promotions,
     "lifecycle-requests": lifecycle.requests,
     "lifecycle-pod-moves": lifecycle.pod_moves,
-    "lifecycle-run-moves": lifecycle.run_moves,
     "job-states": partial(enum_table, JobState, title="State"),
     "job-set-states": partial(enum_table, JobSetPhase, title="State"),
     "actions": partial(enum_table, Action, title="Action"),
