@@ -122,7 +122,7 @@ def test_a_shared_option_means_for_each_command_that_names_it_what_the_list_says
 
 @pytest.mark.parametrize("code", sorted(exit_codes.MEANINGS))
 def test_every_exit_code_is_documented(code: int) -> None:
-    assert f"\n| {code} |" in page("cli.md")
+    assert f"\n- `{code}`: " in page("cli.md")
 
 
 def test_every_metric_is_documented() -> None:
@@ -159,7 +159,7 @@ def test_every_word_of_the_vocabulary_is_documented(enum: type[StrEnum], name: s
 def test_every_state_of_a_job_set_is_documented() -> None:
     states = re.findall(r"\b[A-Z][a-z]+", member_docs(JobSetSummary)["state"])
     assert len(states) > 1
-    assert [state for state in states if f"\n| `{state}` |" not in page("jobsets.md")] == []
+    assert [state for state in states if f"\n- `{state}`: " not in page("jobsets.md")] == []
 
 
 @pytest.mark.parametrize(

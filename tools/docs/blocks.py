@@ -12,7 +12,7 @@ from holdfast.domain.terms.states import JobSetPhase, JobState
 from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStrategy
 from holdfast.domain.workloads.kubejob.model import PodAction
 from tools.docs import access, commands, configuration, events, http, lifecycle, policies
-from tools.docs.source import enum_table
+from tools.docs.source import enum_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,20 +24,20 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "lifecycle-promotions": lifecycle.promotions,
     "lifecycle-requests": lifecycle.requests,
     "lifecycle-pod-moves": lifecycle.pod_moves,
-    "job-states": partial(enum_table, JobState, title="State"),
-    "job-set-states": partial(enum_table, JobSetPhase, title="State"),
-    "actions": partial(enum_table, Action, title="Action"),
-    "conditions": partial(enum_table, FailureCondition, title="Condition", meaning="When it holds"),
-    "causes": partial(enum_table, Cause, title="Cause"),
-    "ended-by": partial(enum_table, EndedBy, title="Ended by"),
-    "decision-codes": partial(enum_table, DecisionCode, title="Code"),
-    "jitter": partial(enum_table, JitterMode, title="Jitter"),
-    "anti-affinity": partial(enum_table, AntiAffinity, title="Mode"),
-    "exit-code-operators": partial(enum_table, ExitCodeOperator, title="Operator"),
-    "set-actions": partial(enum_table, SetAction, title="Action"),
-    "restart-strategies": partial(enum_table, RestartStrategy, title="Strategy"),
-    "dependency-statuses": partial(enum_table, DependencyStatus, title="Status", meaning="It waits until"),
-    "pod-actions": partial(enum_table, PodAction, title="Action"),
+    "job-states": partial(enum_list, JobState),
+    "job-set-states": partial(enum_list, JobSetPhase),
+    "actions": partial(enum_list, Action),
+    "conditions": partial(enum_list, FailureCondition),
+    "causes": partial(enum_list, Cause),
+    "ended-by": partial(enum_list, EndedBy),
+    "decision-codes": partial(enum_list, DecisionCode),
+    "jitter": partial(enum_list, JitterMode),
+    "anti-affinity": partial(enum_list, AntiAffinity),
+    "exit-code-operators": partial(enum_list, ExitCodeOperator),
+    "set-actions": partial(enum_list, SetAction),
+    "restart-strategies": partial(enum_list, RestartStrategy),
+    "dependency-statuses": partial(enum_list, DependencyStatus),
+    "pod-actions": partial(enum_list, PodAction),
     "rights": access.rights,
     "built-in-policy": policies.built_in,
     "failure-catalogue": policies.failure_catalogue,

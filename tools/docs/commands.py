@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from holdfast.cli import exit_codes
 from holdfast.cli.commands import commands
 from holdfast.cli.nouns import NOUNS
-from tools.docs.source import table
+from tools.docs.source import definitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +103,7 @@ def _spelling(name: str, info: Any, *, is_flag: bool) -> str:  # noqa: ANN401 - 
 
 def exit_code_table() -> str:
     """List what every exit code means."""
-    return table(["Code", "Meaning"], [[code, meaning] for code, meaning in sorted(exit_codes.MEANINGS.items())])
+    return definitions((f"`{code}`", meaning) for code, meaning in sorted(exit_codes.MEANINGS.items()))
 
 
 def nouns() -> str:

@@ -18,7 +18,7 @@ from holdfast.domain.access import Principal
 from holdfast.engines.process.files import ProcessLogs
 from holdfast.errors import all_errors
 from holdfast.wire.problems import STATUS
-from tools.docs.source import markdown, table
+from tools.docs.source import definitions, markdown, table
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ def endpoints() -> str:
         else:
             cell = "; ".join(f"`{method.upper()}` {_title(name, call)}{_query(call)}" for method, call in calls.items())
             rows.setdefault(cell, []).append(f"`{name}`")
-    listed = [[", ".join(names), calls] for calls, names in rows.items()]
-    listed += [[f"`{target}/ACTION`", f"`POST` {', '.join(names)}"] for target, names in actions.items()]
-    return table(["Path", "Calls"], listed)
+    listed = [(", ".join(names), calls) for calls, names in rows.items()]
+    listed += [(f"`{target}/ACTION`", f"`POST` {', '.join(names)}") for target, names in actions.items()]
+    return definitions(listed)
 
 
 def _title(path: str, call: Mapping[str, Any]) -> str:
@@ -83,8 +83,8 @@ def metrics() -> str:
             shown, meaning = f"{shown}, `{by_queue}`", meaning.replace("by node", "by node or queue")
         elif name.replace("_by_queue", "_by_node") != name:
             continue
-        rows.append([shown, family.type, meaning])
-    return table(["Metric", "Type", "Meaning"], rows)
+        rows.append((f"{shown} ({family.type})", meaning))
+    return definitions(rows)
 
 
 def errors() -> str:

@@ -8,7 +8,7 @@ from holdfast.domain.failure_catalogue import BUILT_IN
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.model import Backoff
 from holdfast.domain.units import format_duration
-from tools.docs.source import table
+from tools.docs.source import definitions, table
 
 if TYPE_CHECKING:
     from holdfast.domain.policy.model import Rule
@@ -34,7 +34,6 @@ def _row(rule: Rule) -> list[object]:
 
 def failure_catalogue() -> str:
     """List every kind of failure that the catalogue tells apart; ``holdfast categories`` has the hints."""
-    rows = [
-        [f"`{category.name}`", ", ".join(f"`{rule.subcategory}`" for rule in category.rules)] for category in BUILT_IN
-    ]
-    return table(["Category", "Subcategories"], rows)
+    return definitions(
+        (f"`{category.name}`", ", ".join(f"`{rule.subcategory}`" for rule in category.rules)) for category in BUILT_IN
+    )

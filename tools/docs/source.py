@@ -54,7 +54,12 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
-def enum_table(enum: type[StrEnum], *, title: str, meaning: str = "Meaning") -> str:
-    """Write a table of an enumeration's values with the string under each."""
+def definitions(rows: Iterable[tuple[object, object]]) -> str:
+    """Write a Markdown list of terms with their meanings."""
+    return "\n".join(f"- {term}: {meaning}" for term, meaning in rows)
+
+
+def enum_list(enum: type[StrEnum]) -> str:
+    """List an enumeration's values with the string under each."""
     docs = member_docs(enum)
-    return table([title, meaning], [[f"`{member.value}`", markdown(docs[member.name])] for member in enum])
+    return definitions((f"`{member.value}`", markdown(docs[member.name])) for member in enum)
