@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 BLOCKS: dict[str, Callable[[], str]] = {
     "lifecycle-figure": lifecycle.figure,
     "lifecycle-handlers": lifecycle.handlers,
+    "lifecycle-run-moves": lifecycle.run_moves,
     "lifecycle-promotions": lifecycle.promotions,
     "lifecycle-requests": lifecycle.requests,
     "lifecycle-pod-moves": lifecycle.pod_moves,

@@ -19,7 +19,7 @@ from holdfast.domain.workloads.kubejob.job_status import END_PODS, PODS
 from tools.docs.source import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 _DRAWN = (Outcome.SUCCESS, Outcome.NEED_RETRY, Outcome.EXPIRED, Outcome.GIVE_UP)
 _WORDS = {
@@ -114,6 +114,18 @@ def pod_moves() -> str:
     gone = "none of its pods is left, and no more are to come"
     rows.append([f"`{END_PODS.name}`", _names(_ordered(frozenset(END_PODS.moves))), gone, _names(_ordered(ends))])
     return table(["Move", "Works on", "When", "Leads to"], rows)
+
+
+def run_moves() -> str:
+    """Write where what executors report of a run leads."""
+    rows = [[f"`{row.name}`", _from(row.moves.keys()), _names(set(row.moves.values()))] for row in lifecycle.RUNS]
+    return table(["Report", "From", "Leads to"], rows)
+
+
+def _from(statuses: Collection[RunStatus]) -> str:
+    if statuses == lifecycle.RUN_ACTIVE:
+        return "whatever is not terminal"
+    return _names([status for status in RunStatus if status in statuses])
 
 
 def promotions() -> str:

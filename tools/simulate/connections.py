@@ -25,7 +25,7 @@ OVERTAKEN = "answer overtaken"
 _OVERTAKEN_BY = 4
 _LATEST_REQUEST_S = 25.0
 _LONGEST_ANSWER_S = 2.5
-"""An executor's call takes at most this long; its lease leaves room for it (``docs/simulation.md``)."""
+"""An executor's call takes at most this long; its lease leaves room for it (``tools/simulate/README.md``)."""
 
 
 class Answers(Protocol):
