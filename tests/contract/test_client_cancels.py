@@ -42,7 +42,7 @@ def test_a_job_is_cancelled_on_condition_that_it_has_not_started(client: Client,
     asked = store.requests(limit=9)[-1]
     assert (asked.kind.value, asked.targets, asked.reason) == ("cancel-unless-started", (job.id,), "late")
     store.commit(Changes(jobs={job.id: evolve(store.job(job.id), started_at=2.0)}))
-    with pytest.raises(Conflict, match="has started: it is not cancelled"):
+    with pytest.raises(Conflict, match="has started, so it was not cancelled"):
         job.cancel(unless_started=True)
     job.cancel("really")
     assert store.requests(limit=9)[-1].kind.value == "cancel"

@@ -402,7 +402,7 @@ def test_tasks_that_were_deleted_once_they_had_ended_are_not_rerun_as_cancelled(
     assert store.delete_finished([ids[0], ids[2]]) == 2
     with pytest.raises(NotFound, match="has been cancelled") as caught:
         rerun(submitter, "sweep", TaskChoice(cancelled=True), lambda spec, _: spec)
-    assert caught.value.hint == "tasks 0,2 were deleted since, and can be run again by number: --index"
+    assert caught.value.hint == "tasks 0,2 were deleted meanwhile, and can be run again by number: --index"
     chosen = TaskChoice(indexes=frozenset({2}))
     assert tasks_of(
         rerun(submitter, "sweep", chosen, lambda spec, name: evolve(spec, job=evolve(spec.job, name=name))).array

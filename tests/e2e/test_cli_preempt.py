@@ -36,7 +36,7 @@ def test_a_preempted_program_gets_its_grace_runs_again_and_why_says_who_asked(se
         assert client.logs(job, attempt=1).text.endswith("asked\n")
         again = server.run("preempt", "train")
     assert again.returncode != 0
-    assert "only what runs has a place to give up" in again.stderr
+    assert "only a running job can be preempted" in again.stderr
     told = server.run("why", "train", "--attempt", "1").stdout
     assert "asked by " in told
     assert "a demo at ten" in told

@@ -135,7 +135,7 @@ def test_of_two_jobs_applied_at_the_same_time_one_is_submitted(lab: SetLab, othe
 
 
 def test_only_jobs_of_kubernetes_are_applied_and_under_their_own_name(client: Client, http: httpx.Client) -> None:
-    with pytest.raises(InvalidManifest, match="only batch/v1 Jobs are applied"):
+    with pytest.raises(InvalidManifest, match="only batch/v1 Jobs can be applied"):
         client.put_job("a", {"metadata": {"name": "a"}, "spec": {"command": ["x"]}})
     with pytest.raises(InvalidManifest, match="is not the name in the address"):
         client.put_job("e", pi())

@@ -105,7 +105,7 @@ def test_each_task_is_rerun_once_and_what_fails_there_is_rerun_there(lab: ArrayL
     again(desk, TaskChoice(failed=True, indexes=frozenset({0, 5})))
     rest = again(desk)
     assert (list(rest.spec.every_index()), rest.array.name) == ([2, 6], "sweep-rerun-2")
-    assert "task 5 was rerun already, in sweep-rerun-1, and left out" in str(rest.warnings[0])
+    assert "task 5 was left out: rerun already in sweep-rerun-1" in str(rest.warnings[0])
     with pytest.raises(Conflict, match=r"tasks 2,5,6 of array 'sweep' .* already: .*-1 \(id1\), .*-2 \(id2\)"):
         again(desk)
     lab.plan = lambda _: exits(1)

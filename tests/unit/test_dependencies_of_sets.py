@@ -261,7 +261,7 @@ def test_what_a_set_waits_for_stays_when_it_is_applied_again_and_cannot_be_chang
     lab.go_on(1)
     assert [(one.name, one.target) for one in set_spec_of(lab.set()).after] == [("good", DependencyKind.JOB)]
     for changed in (document("good:ended"), document(), document("good", "run")):
-        with pytest.raises(InvalidManifest, match="cannot be changed so") as caught:
+        with pytest.raises(InvalidManifest, match="cannot be changed in this way") as caught:
             lab.sets.put(changed)
         assert [problem.message.endswith("field is immutable") for problem in caught.value.problems] == [True]
 

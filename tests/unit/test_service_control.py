@@ -85,7 +85,7 @@ def test_the_controller_is_asked_to_cancel_unless_a_job_has_started_if_it_had_no
     assert _asked(store) == [RequestKind.CANCEL_UNLESS_STARTED]
     started = evolve(store.job("job000001"), state=state, started_at=2.0)
     store.commit(Changes(jobs={started.id: started}))
-    with pytest.raises(Conflict, match="has started: it is not cancelled"):
+    with pytest.raises(Conflict, match="has started, so it was not cancelled"):
         control.ask(Act.CANCEL, "train", what={"unless_started": True})
 
 
@@ -211,10 +211,10 @@ def test_a_retry_changes_what_is_asked_of_it_and_keeps_the_memory_that_grew(
     ("change", "message"),
     [
         ({"state": JobState.RUNNING}, "is running"),
-        ({"state": JobState.WAITING}, "waits for others"),
+        ({"state": JobState.WAITING}, "waits for other work"),
         ({"state": JobState.QUEUED, "cancel_requested": True}, "is being cancelled"),
         ({"state": JobState.FAILED, "child": ChildOf("s", "workers", 0)}, "belongs to a job set"),
-        ({"state": JobState.FAILED, "child": ChildOf("a", "", 3)}, "is a task of an array"),
+        ({"state": JobState.FAILED, "child": ChildOf("a", "", 3)}, "is a task whose end"),
         ({"state": JobState.FAILED, "submitted_at": -9001.0}, "total deadline of job 'train'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Applies Kubernetes Jobs, which have a name of their own, unlike other jobs: the one there is is left or changed."""
+"""Applies Kubernetes Jobs. Unlike other jobs they have unique names: an existing one is left alone or changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COMPILED = frozenset({RETRY_POLICIES, NOTIFY, GROUP, DEPENDS_ON, ON_UNMET})
 
 
 class AppliedJob(Struct, frozen=True):
-    """What became of a Job that was applied."""
+    """The result of applying a Job."""
 
     job: Job
     result: str
@@ -39,23 +39,23 @@ class AppliedJob(Struct, frozen=True):
 
 
 def apply_job(submitter: Submitter, control: Control[Job], written: WrittenJob) -> AppliedJob:
-    """Submit a Kubernetes Job unless the newest one of its name is the same; only ``suspend`` of that may change.
+    """Submit a Kubernetes Job unless the newest one of its name is the same; only its ``suspend`` may change.
 
     Raises:
         InvalidManifest: It is not valid, or not a Kubernetes Job; with all problems.
         Refused: A limit of its queue could never hold it.
-        AlreadyExists: Another one of its name was submitted at the same time.
+        AlreadyExists: Another Job of that name was submitted at the same time.
     """
     spec = written.spec
     if written.error is None and spec.kind != KUBEJOB:
-        hint = "submit it; jobs in Holdfast's own form may share a name"
-        raise InvalidManifest(problems=[Problem("apiVersion", "only batch/v1 Jobs are applied", hint=hint)])
-    existing, newest = (None, None) if written.error is not None else _there(submitter, spec)
+        hint = "submit it; jobs in Holdfast's own format may share a name"
+        raise InvalidManifest(problems=[Problem("apiVersion", "only batch/v1 Jobs can be applied", hint=hint)])
+    existing, newest = (None, None) if written.error is not None else _find_same(submitter, spec)
     if existing is None:
         try:
             return AppliedJob(submitter.submit(written, newest=newest), "created", written.warnings)
-        except AlreadyExists:  # whoever applied the same at the same time was first
-            existing, _ = _there(submitter, spec)
+        except AlreadyExists:  # another caller applied the same Job at the same time, and was first
+            existing, _ = _find_same(submitter, spec)
             if existing is None:
                 raise
     suspend = spec.kube is not None and spec.kube.spec.suspend
@@ -64,8 +64,8 @@ def apply_job(submitter: Submitter, control: Control[Job], written: WrittenJob) 
     return AppliedJob(existing, result, written.warnings)
 
 
-def _there(submitter: Submitter, spec: JobSpec) -> tuple[Job | None, str]:
-    """Return the newest job of a name that is one's own, if it is the same; and the id of the newest of all."""
+def _find_same(submitter: Submitter, spec: JobSpec) -> tuple[Job | None, str]:
+    """Return the caller's newest job of a name if it is the same, and the id of the newest of all."""
     newest = Everything(submitter.store).find_own(spec.name)
     job = newest if submitter.finder is None else submitter.finder.find_own(spec.name)
     same = job is not None and job.child is None and _is_same(load_spec(job.spec), spec)
@@ -73,7 +73,7 @@ def _there(submitter: Submitter, spec: JobSpec) -> tuple[Job | None, str]:
 
 
 def _is_same(left_spec: JobSpec, other: JobSpec) -> bool:
-    """Whether two Kubernetes Jobs mean the same, however they are written; whether they are suspended aside."""
+    """Whether two Kubernetes Jobs mean the same, however they are written, and apart from ``suspend``."""
     return same_dependencies(left_spec.after, other.after) and _canonical(left_spec) == _canonical(other)
 
 
@@ -85,9 +85,9 @@ def _canonical(spec: JobSpec) -> JobSpec:
     return evolve(
         spec,
         after=(),
-        # Labels of a Job without any are its pods': a server fills them in.
+        # A server gives a Job without labels those of its pods.
         labels=without_added(spec.labels) or without_added(mapping(template, "metadata", "labels")),
         annotations={name: text for name, text in without_added(spec.annotations).items() if name not in _COMPILED},
-        # What the pods run is compiled from the template.
+        # The program of the pods is compiled from the template.
         kube=KubeJob(evolve(kube.spec, suspend=True), Program(), canonical_template(template)),
     )

@@ -1,4 +1,4 @@
-"""How far arrays are, and why."""
+"""The progress of arrays, and explanations of it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.service.submit import Submitter, WrittenJob
 
 MOST_EXPLAINED = 1000
-"""Failed tasks that are looked at to explain an array, the newest ones."""
+"""Newest failed tasks that an explanation of an array covers."""
 
 
 def submitted(submitter: Submitter, written: WrittenJob, *, key: str | None = None, dry_run: bool = False) -> Array:
@@ -61,7 +61,7 @@ def array_named(store: Store, reference: str) -> Array:
 def progress_of(
     array: Array, store: Store, now: float, quarantined: Mapping[str, Quarantined] | None = None
 ) -> Progress:
-    """Look how far an array is; ``quarantined`` is what is, where somebody has looked already."""
+    """Read the progress of an array; ``quarantined`` saves a query if it was read already."""
     spec, running = load_array(array.spec), 0
     quarantine = None if array.ended else (store.quarantined() if quarantined is None else quarantined).get(array.id)
     if not array.ended:
@@ -75,7 +75,7 @@ def progress_of(
 
 
 def explained(progress: Progress, store: Store) -> Explanation[Progress]:
-    """Group an array's failed tasks by how they failed and what was decided, and cancelled ones by why."""
+    """Group an array's failed tasks by failure and decision, and its cancelled tasks by reason."""
     where = JobFilter(job_set=progress.array.id, states=frozenset({JobState.FAILED, JobState.CANCELLED}))
     ended = store.jobs(where)
     failed = [job for job in ended if job.state is JobState.FAILED]
@@ -104,13 +104,13 @@ def explained(progress: Progress, store: Store) -> Explanation[Progress]:
 
 
 def _why_cancelled(task: Job) -> str:
-    """Say why a task was cancelled, in words that tasks which wait for those of their own index share."""
+    """Return the reason why a task was cancelled, in the same words for all tasks that wait by index."""
     why = task.reason.partition(": ")[0]
     return why if task.child is None else why.replace(f"-{task.child.index} ", "-I ")
 
 
 def _how(attempt: Attempt | None, job: Job) -> tuple[str, int | None, str]:
-    """Say how a task failed, in words that tasks which failed alike share."""
+    """Return how a task failed, in the same words for all tasks that failed alike."""
     if attempt is None or attempt.failure is None:
         return ("", None, job.reason)
     failure, decision = attempt.failure, attempt.decision

@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 
 
 class JobDetail(Struct, frozen=True):
-    """A job with everything known of it; the decisions say which rules were considered."""
+    """A job with its attempts and runs; its decisions list the rules that were considered."""
 
     job: Job
     attempts: Sequence[Attempt]
     runs: Sequence[Run]
     pods: PodsOf | None = None
-    """Of a job whose runs are pods."""
+    """Set if the job's runs are pods."""
     owner: Workload | None = None
-    """What it is part of, as far as that can be read."""
+    """The work it is part of; ``None`` also if that cannot be read."""
     set_decisions: Mapping[int, SetDecision] = field(default_factory=dict)
-    """What its job set decided about its attempts, by their numbers; not in lists."""
+    """Decisions of its job set about its attempts, by their numbers; empty in lists."""
 
 
 class PodsOf(Struct, frozen=True):
-    """What is known of a job's pods."""
+    """The pods of a job."""
 
     record: KubeJobRecord | None
     """``None`` before its first one."""
     spec: KubeJobSpec | None
-    """What it asks for; ``None`` when that went with its job set."""
+    """Their specification; ``None`` if it was deleted with the job set."""
 
 
 def detail_of(job: Job, store: Store, explainer: Explainer) -> JobDetail:
-    """Read everything known of a job, but what its job set decided."""
+    """Read a job's detail, without the decisions of its job set."""
     attempts, owner = store.attempts(job.id), owner_of(store, job.child)
     explanation = explainer.explained(job, attempts)
     return JobDetail(job, explanation, store.runs(job.id), _pods_of(job, store, owner), owner)

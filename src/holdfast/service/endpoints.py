@@ -1,7 +1,7 @@
-"""Endpoints: where programs of jobs answer, under names by which others find them.
+"""Endpoints: the addresses of jobs' programs, registered under names so that others find them.
 
-One belongs to the attempt that registered it, and is found while that runs. They are stored: programs do not notice
-that a server was killed, and would not register again.
+An endpoint belongs to the attempt that registered it, and exists while that runs. Endpoints are stored, because
+programs do not notice that a server was restarted, and would not register again.
 """
 
 from __future__ import annotations
@@ -26,43 +26,43 @@ if TYPE_CHECKING:
 
 BOUNDS = EndpointLimits(in_all=10_000, of_a_run=100)
 LONGEST_NAME, LONGEST_ADDRESS, LONGEST_ID = 1_023, 1_023, 255
-"""Bytes: what an index of PostgreSQL holds is counted so."""
+"""In bytes, as PostgreSQL's indexes are limited."""
 LARGEST_METADATA = 4_096
-"""Characters, names and values together."""
+"""In characters, names and values together."""
 
 
 class Registration(Struct, frozen=True):
-    """What somebody wants to register for a job."""
+    """A request to register an endpoint of a job."""
 
     name: str
     address: str
     job: Job
-    """As it is now."""
+    """Its current state."""
     job_name: str
-    """What its clients call it."""
+    """Its name among its clients."""
     rank: int = 0
     metadata: Mapping[str, str] = {}
     id: str = ""
-    """Of one that is new or renewed; empty: one is given."""
+    """The id of a new or renewed endpoint; empty to have one assigned."""
     lease_s: float | None = None
-    """For how long, unless it is renewed; ``None``: while the attempt runs."""
+    """How long it lasts unless it is renewed; ``None``: as long as the attempt runs."""
 
 
 class EndpointDirectory(Struct, frozen=True):
-    """Those that clients of one protocol register and find."""
+    """The endpoints of the clients of one protocol."""
 
     backend: Backend
     system: str
 
     def register(self, caller: Caller, registration: Registration) -> str:
-        """Register an endpoint of a job's running attempt, and return its id; the same again has the id it had.
+        """Register an endpoint of a job's running attempt; returns its id, which stays the same if it is repeated.
 
         Raises:
-            InvalidRequest: It is not valid; with all problems.
+            InvalidRequest: The registration is not valid; with all problems.
             NotFound: The job is gone.
-            Conflict: The job does not run, or that id is another's.
-            Refused: There are too many.
-            Forbidden: It is not the caller's to say where the job answers.
+            Conflict: The job does not run, or the id belongs to another endpoint.
+            Refused: There are too many endpoints.
+            Forbidden: The caller may not register endpoints of this job.
         """
         problems = [*_problems(registration)]
         if problems:
@@ -71,7 +71,7 @@ class EndpointDirectory(Struct, frozen=True):
         if not _is_its_own(caller, job.id):
             self.backend.seeing(caller).require(Right.CANCEL, [job])
         if job.state is not JobState.RUNNING:
-            msg = f"the job is {job.state}: endpoints are those of a program that runs"
+            msg = f"the job is {job.state}: only a running job can register endpoints"
             raise Conflict(msg)
         endpoint = ProgramEndpoint(
             id=registration.id or self.backend.ids.new(),
@@ -88,10 +88,10 @@ class EndpointDirectory(Struct, frozen=True):
         return self.backend.store.register_endpoint(endpoint, now, BOUNDS, renewed=bool(registration.id))
 
     def unregister(self, caller: Caller, key: str) -> None:
-        """Forget an endpoint; one that is not there stays so.
+        """Remove an endpoint, if it exists.
 
         Raises:
-            Forbidden: It is not the caller's.
+            Forbidden: The caller may not remove it.
         """
         store = self.backend.store
         endpoint = store.endpoint(key)
@@ -102,48 +102,48 @@ class EndpointDirectory(Struct, frozen=True):
         store.remove_endpoint(key)
 
     def lookup(self, caller: Caller, name: str) -> ProgramEndpoint:
-        """Return the endpoint of a name that was registered last.
+        """Return the most recently registered endpoint of a name.
 
         Raises:
-            NotFound: No program that runs has it.
+            NotFound: No running attempt has registered it.
         """
         endpoints = self.list(caller, EndpointFilter(self.system, name=name))
         if not endpoints:
             msg = f"endpoint {name!r} does not exist"
-            raise NotFound(msg, hint="it is there while the attempt runs that registered it")
+            raise NotFound(msg, hint="an endpoint exists while the attempt that registered it runs")
         return endpoints[-1]
 
     def below(self, caller: Caller, prefix: str) -> Sequence[ProgramEndpoint]:
-        """List the endpoints of a name and those below it; of a prefix that ends with a slash only the latter."""
+        """List the endpoints of a name and below it; with a slash at the end of ``prefix``, only those below."""
         if not prefix or prefix.endswith(BELOW):
             return self.list(caller, EndpointFilter(self.system, begins=prefix))
         return self.list(caller, EndpointFilter(self.system, below=Grouped(prefix, below=True)))
 
     def list(self, caller: Caller, where: EndpointFilter) -> Sequence[ProgramEndpoint]:
-        """List the endpoints that there are now and that somebody may know of."""
+        """List the current endpoints that the caller may see."""
         texts = (where.name or "", where.begins, "" if where.below is None else where.below.name)
         if any("\0" in text for text in texts):
-            return ()  # none has one in its name
+            return ()  # no name contains a NUL
         seen = self.backend.seeing(caller).readable()
         if seen is not None and seen.places is not None and caller.principal.limit is not None:
             seen = evolve(seen, places=(*seen.places, *self._family(caller.principal.limit.job)))
         return self.backend.store.endpoints(evolve(where, seen=seen), self.backend.clock.now())
 
     def _family(self, job_id: str) -> Sequence[WorkScope]:
-        """Return where those are among whom a job finds programs by its own token: all below the job above all others.
+        """Return where a job's own token finds endpoints: in all jobs below its topmost ancestor.
 
-        They are launched to speak to each other. It learns nothing else of them, and does nothing to them.
+        These are launched to talk to each other. The job sees nothing else of them, and cannot act on them.
         """
         top, below = "", ""
         while job_id and (jobs := self.backend.store.jobs_by_id([job_id])):
-            if group := load_spec(jobs[0].spec).identity:  # else that job may not know of them itself
+            if group := load_spec(jobs[0].spec).identity:  # without an identity that job may not see them itself
                 top, below = job_id, group
             job_id = jobs[0].parent
         return (WorkScope(job=top), WorkScope(group=below + BELOW)) if top else ()
 
 
 def _is_its_own(caller: Caller, job_id: str) -> bool:
-    """Whether the job itself asks, which ends by returning and so cannot cancel itself."""
+    """Whether the caller is the job itself. It ends by returning, so it has no right to cancel itself."""
     limit = caller.principal.limit
     return limit is not None and limit.job == job_id
 
@@ -161,7 +161,7 @@ def _problems(registration: Registration) -> Iterable[Problem]:
         elif size > longest:
             yield Problem(path, f"has {size} bytes", allowed=(f"1 to {longest}",))
         elif "\0" in text:
-            yield Problem(path, "has a NUL in it")
+            yield Problem(path, "contains a NUL")
     size = sum(len(key) + len(value) for key, value in registration.metadata.items())
     if size > LARGEST_METADATA:
         yield Problem("metadata", f"has {size} characters", allowed=(f"up to {LARGEST_METADATA}",))

@@ -1,10 +1,10 @@
-"""Explains decisions: rebuilds from what was stored which rules were considered and why.
+"""Explains decisions: works out from the stored facts which rules were considered and why.
 
-Assumes that the controller stores with each judged attempt its failure, and its decision with the policy's revision,
-the rule, the counter a granted retry added to, and the limits checked (``globalMaxRetries`` if it was set); and that
-it judges with the queue's, the job's named and its inline policies, in that order, then the built-in one. Which
-revisions of the other policies were in force is not stored: today's are taken, and where they would lead to another
-decision, the deciding policy is shown alone.
+The controller stores with each judged attempt its failure, and its decision with the policy's revision, the rule, the
+counter a granted retry added to, and the limits checked (``globalMaxRetries`` if it was set). It judges with the
+queue's, the job's named and its inline policies, in that order, then the built-in one. The revisions of the policies
+that did not decide are not stored: the current ones are used, and if they would lead to another decision, the deciding
+policy is shown alone.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _MOST_COMPILED = 256
 
 
 RELEASED_BY = (
-    "It is left alone, and no other job is affected. This is a fault in Holdfast: please report it.",
-    "Whatever is asked of it, such as holdfast release or cancel, and the next start of the server, tries it again.",
+    "Holdfast leaves it alone, and no other job is affected. This is a bug in Holdfast: please report it.",
+    "Any request for it, such as holdfast release or cancel, or a restart of the server makes Holdfast try again.",
 )
 
 
 class Explainer:
-    """Explains; keeps the policies it compiled for as long as the catalogue stays as it is."""
+    """Explains jobs. Keeps compiled policies while the catalogue stays the same."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -56,22 +56,22 @@ class Explainer:
         self._compiled: dict[tuple[object, ...], PolicySet] = {}
 
     def explained(self, job: Job, attempts: Sequence[Attempt]) -> list[Attempt]:
-        """Complete the decisions of all of a job's attempts with the rules that were considered."""
+        """Add the considered rules to the decisions of all attempts of a job."""
         return [self._complete(job, attempts, attempt) for attempt in attempts]
 
     def why(
         self, reference: str, number: int | None = None, *, quoting: bool = True, seen: Seen | None = None
     ) -> Explanation[Job]:
-        """Explain a job by one attempt, or by its last one that was judged.
+        """Explain a job by one attempt, or by the last one that was judged.
 
         Args:
             reference: The job.
-            number: Of the attempt.
-            quoting: Also what it printed.
-            seen: Of which other jobs to say how they stand; ``None``: of all.
+            number: The attempt's number.
+            quoting: Whether to quote program output.
+            seen: The other jobs that may be described; ``None``: all.
 
         Raises:
-            NotFound: There is no such job or attempt.
+            NotFound: The job or the attempt does not exist.
         """
         job = self._store.job(reference)
         if not quoting:
@@ -126,13 +126,13 @@ class Explainer:
             rebuilt = None
         if rebuilt is None:
             return attempt
-        # A delay that does not come out the same had random jitter, or a back-off that was edited since.
+        # A different delay means that it had random jitter, or that the back-off was edited since.
         how = rebuilt.delay_because if rebuilt.delay_s == attempt.decision.delay_s else ""
         decision = evolve(attempt.decision, considered=rebuilt.considered, delay_because=how)
         return evolve(attempt, decision=decision)
 
     def _rebuilt(self, job: Job, decision: Decision, failure: Failure, history: RetryHistory) -> Decision | None:
-        """Decide again as then; ``None`` when what was in force then cannot be found any more."""
+        """Repeat the decision; ``None`` if the policies of that time cannot be found any more."""
         settings = settings_then(decision, self._current().settings)
         for policies in (self._policies_of(job, decision), *self._deciding_alone(job, decision)):
             rebuilt = policies.about_drain(failure) if failure.ended_by is EndedBy.DRAIN else None
@@ -142,7 +142,7 @@ class Explainer:
         return None
 
     def _policies_of(self, job: Job, decision: Decision) -> PolicySet:
-        """Compile what applies to a job today, with the deciding policy as it was then."""
+        """Compile the policies that apply to a job now, with the deciding policy as of the decision."""
         catalogue = self._current()
         key = (catalogue.version, job.queue, job.spec, decision.policy, decision.policy_revision)
         policies = self._compiled.get(key)
@@ -162,7 +162,7 @@ class Explainer:
         return self._revision(decision) or policy
 
     def _deciding_alone(self, job: Job, decision: Decision) -> Iterator[PolicySet]:
-        """Compile the deciding policy alone: the stored revision, the one written in the job, or the built-in one."""
+        """Compile the deciding policy alone: its stored revision, the job's inline policy, or the built-in one."""
         if decision.policy == INFRASTRUCTURE.name:
             yield from (
                 PolicySet.compile([], infrastructure=infrastructure) for infrastructure in (INFRASTRUCTURE, LOST_ONLY)
@@ -192,7 +192,7 @@ class Explainer:
 
 
 def history_before(job: Job, attempts: Sequence[Attempt], attempt: Attempt) -> RetryHistory:
-    """Rebuild what the decision about an attempt knew: the retries granted for the attempts before it."""
+    """Return the history at the decision about an attempt: the retries granted to earlier attempts."""
     counters: dict[str, int] = {}
     for earlier in attempts:
         counter = earlier.decision.counter if earlier.decision else None
@@ -208,7 +208,7 @@ def history_before(job: Job, attempts: Sequence[Attempt], attempt: Attempt) -> R
 
 
 def settings_then(decision: Decision, today: RetrySettings) -> RetrySettings:
-    """Rebuild the settings a decision was made under: its own record of the global cap counts."""
+    """Return the settings at a decision: the current ones, with the global limit that the decision recorded."""
     for use in decision.limits:
         if use.name == GLOBAL_LIMIT:
             return evolve(today, global_max_retries=use.limit)

@@ -1,4 +1,4 @@
-"""Where a Kubernetes manifest has what a native one has in its ``spec``, to name the right field in problems."""
+"""Translates the paths of problems from native manifests to Kubernetes manifests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMES = {"gpu": "nvidia.com/gpu"}
 
 
 def in_kubernetes(problem: Problem, pod: str) -> Problem:
-    """Move a problem of a native job to where a Kubernetes manifest has it; ``pod`` is the path of its pod."""
+    """Move a problem of a native job to the field of a Kubernetes manifest; ``pod`` is the path of its pod."""
     if problem.path == QUEUE:
         return evolve(problem, path=f"metadata.labels.{QUEUE_LABEL}")
     if problem.path.startswith(NOTIFIED):

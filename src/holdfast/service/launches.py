@@ -1,8 +1,8 @@
 """Launches: jobs that come one by one, each in a request of its own, and are stored together.
 
-What came while the last ones were stored is stored next, in one transaction: a commit costs as much for a hundred jobs
-as for one. Where several launch at a time, who was just answered is waited for a moment. They are read together, too,
-by what operators wrote as it is then.
+Launches that arrive during a commit are stored by the next one, in one transaction: a commit costs as much for a
+hundred jobs as for one. When several clients launch at once, the thread waits briefly for those just answered: their
+next launches can share the commit. Launches of one commit are also read together, with one version of the catalogue.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 MOST_TOGETHER = 1_000
 """Jobs in one transaction."""
 _LINGER_S, _LONGEST_LINGER_S = 0.004, 0.04
-"""How long to wait for those who launched at about the same time before."""
+"""How long to wait for the clients that launched at about the same time before."""
 _VAIN = 8
-"""How many times nobody is waited for after nobody came."""
+"""How many commits are made without waiting after a wait was in vain."""
 _PART = 4
-"""Where storing takes long, it is one of so many parts of that: who comes too late waits for all of it."""
+"""The wait is a slow commit's time divided by this, as a launch that misses the commit waits for all of the next."""
 _NODES_S = 1.0
 _log = logging.getLogger(__name__)
 
 
 class _Launch(Struct, frozen=True):
-    """Somebody who waits for the job of a request."""
+    """A launch whose caller waits for the job's id."""
 
     caller: Caller
     written: WrittenJob
@@ -52,13 +52,13 @@ class _Launch(Struct, frozen=True):
 
 
 class _Call(Struct, frozen=True):
-    """A request that has yet to be read, which ends in a launch."""
+    """A request that is still to be read, and ends in a launch."""
 
     read: Callable[[], Any]
     answer: Future[Any]
 
     def begin(self) -> None:
-        """Read it, and answer what becomes of it, now or later."""
+        """Read the request, and answer with its result, now or once that is known."""
         if not self.answer.set_running_or_notify_cancel():
             return  # nobody waits any more
         try:
@@ -86,13 +86,13 @@ class Launches:
     def __init__(
         self, backend: Backend, door: str, *, again_s: float, written: Callable[[], None] = lambda: None
     ) -> None:
-        """Begin to wait for launches.
+        """Start the thread.
 
         Args:
-            backend: What stores them.
-            door: By which they come; its thread is named after it.
-            again_s: How long a launch that is sent again is answered as the first time, in place of a name that is
-                taken: its caller may have lost the answer.
+            backend: Stores the jobs.
+            door: The door's name, for the thread's name.
+            again_s: How long a repeated launch gets the first answer instead of an error that its name is taken: its
+                caller may have lost the answer.
             written: Told after each transaction.
         """
         self.snapshot = LaunchSnapshot(backend)
@@ -102,17 +102,17 @@ class Launches:
         self._waiting: deque[_Launch | _Call | None] = deque()
         self._enough = threading.Event()
         self._wake_count = 1
-        """How many are waited for; fewer wake nobody."""
+        """How many launches to wait for; fewer do not wake the thread."""
         self._linger_s, self._vain = _LINGER_S, 0
         self._begun: list[_Launch] = []
-        """What is stored next; used by the thread alone."""
+        """The launches to store next; used only by the thread."""
         self._thread = threading.Thread(target=self._work, name=f"{door}-launches", daemon=True)
         self._thread.start()
 
     def launch(self, caller: Caller, written: WrittenJob, external: ExternalName) -> Future[str]:
-        """Submit a job under a name of its own, and answer with its id once it is stored.
+        """Submit a job under a unique name; the future has its id once it is stored.
 
-        The answer raises what ``Submissions.submit`` does, and ``AlreadyExists`` where the name is taken.
+        The future raises what ``Submissions.submit`` does, and ``AlreadyExists`` if the name is taken.
         """
         begun = _Launch(caller, evolve(written, external=external, caller=caller), external, Future())
         if self.is_here():
@@ -122,9 +122,9 @@ class Launches:
         return begun.answer
 
     def submit(self, read: Callable[[], Any]) -> Future[Any]:
-        """Have a request read that ends in a launch; a future that is its result is followed.
+        """Read a request that ends in a launch, in the thread; if the result is a future, wait for that.
 
-        It is done in the thread that stores: what may take long is to be done elsewhere, see ``is_here``.
+        Slow work must be done elsewhere, as it delays all launches; see ``is_here``.
         """
         call = _Call(read, Future())
         self._put(call)
@@ -136,11 +136,11 @@ class Launches:
             self._enough.set()
 
     def is_here(self) -> bool:
-        """Whether this is the thread that stores, for which others wait."""
+        """Whether the caller runs in the storing thread, which must not be delayed."""
         return threading.current_thread() is self._thread
 
     def close(self) -> None:
-        """Store what waits, and nothing after that."""
+        """Store the waiting launches, and then stop."""
         self._put(None)
         self._thread.join()
 
@@ -159,7 +159,7 @@ class Launches:
                 left.answer.set_exception(Unavailable("the server is about to stop"))
 
     def _next(self, expected: int) -> list[_Launch | _Call | None]:
-        """Return what is stored next, waiting a moment for so many as launch at a time."""
+        """Return the next launches to store; waits briefly for as many as ``expected``."""
         self._wake_count = 1
         while not self._waiting:
             self._enough.wait()
@@ -173,7 +173,7 @@ class Launches:
         return together
 
     def _linger(self, expected: int) -> None:
-        """Wait a moment for others, unless nobody came lately: who launches alone is not to wait for each."""
+        """Wait briefly for more launches, unless an earlier wait was in vain: a single client need not wait."""
         count, self._wake_count = len(self._waiting), expected
         self._enough.clear()
         if len(self._waiting) < expected:
@@ -182,13 +182,13 @@ class Launches:
             self._vain = _VAIN
 
     def _do(self, together: Sequence[_Launch | _Call]) -> None:
-        """Read and store what has come, by what operators had written when the last of it had."""
+        """Read and store launches with the catalogue as of now, which is after the last of them arrived."""
         try:
             with self.snapshot.held() as catalogue:
                 launched = self._read(together)
                 for some in _by_caller(launched):
                     self._store(some, catalogue)
-        except HoldfastError as error:  # nobody knows what was written
+        except HoldfastError as error:  # the catalogue cannot be read
             for item in together:
                 _answer(item.answer, error)
             return
@@ -205,7 +205,7 @@ class Launches:
         return launched
 
     def _store(self, launched: Sequence[_Launch], catalogue: Catalogue) -> None:
-        """Store what one caller launched, and answer; children after parents that are launched with them."""
+        """Store the launches of one caller and answer them; children after parents that are launched with them."""
         own = {launch.external.name for launch in launched}
         if children := [launch for launch in launched if launch.external.parent in own]:
             self._store([launch for launch in launched if launch.external.parent not in own], catalogue)
@@ -222,7 +222,7 @@ class Launches:
             if len(launched) == 1:
                 _answer(launched[0].answer, error)
             else:
-                for launch in launched:  # what is wrong with one of them is not the others'
+                for launch in launched:  # an error of one must not fail the others
                     self._store([launch], catalogue)
         except BaseException as error:  # noqa: BLE001 - whoever waits must hear of it
             _log.exception("launches failed")
@@ -233,7 +233,7 @@ class Launches:
                 _answer(launch.answer, self._became(launch, outcome, holders))
 
     def _with_parents(self, launched: Sequence[_Launch]) -> list[WrittenJob | HoldfastError]:
-        """Return what is to be stored: children with their parents, and why not where those have ended."""
+        """Set the parents of children; those whose parents have ended become errors."""
         named = {launch.external.parent for launch in launched if launch.external.parent}
         if not named:
             return [launch.written for launch in launched]
@@ -249,14 +249,14 @@ class Launches:
                 jobs.append(launch.written)
             elif of_parent.state in JOB_TERMINAL:
                 name = launch.external.parent.partition("/")[2]
-                message = f"its parent, job {name!r}, has ended ({of_parent.state}): it has no children any more"
+                message = f"its parent, job {name!r}, has ended ({of_parent.state}), and can have no more children"
                 jobs.append(Conflict(message))
             else:
                 jobs.append(evolve(launch.written, parent=parent.job_id))
         return jobs
 
     def _became(self, launch: _Launch, outcome: ItemOutcome, holders: Mapping[str, NamedJob]) -> str | HoldfastError:
-        """Say what became of a launch: the id of its job, maybe from an earlier time, or why it has none."""
+        """Return the id of a launch's job, which may be an earlier one, or the launch's error."""
         if outcome.created is not None and outcome.is_new:
             return outcome.created.id
         holder = holders.get(launch.external.name)
@@ -266,14 +266,14 @@ class Launches:
         if outcome.error is not None:
             return outcome.error
         name = launch.external.name.partition("/")[2]
-        hint = "a job keeps its name until it is deleted by retention or `holdfast db prune`; choose another"
+        hint = "a job keeps its name until retention or `holdfast db prune` deletes it; choose another name"
         return AlreadyExists(f"job {name!r} exists already", hint=hint)
 
 
 class LaunchSnapshot:
-    """What launches are read by: what operators wrote, as it is now, and the nodes of about now.
+    """The current catalogue, and the nodes as of a second ago at most.
 
-    Reading all of it for each launch would cost more than the launch.
+    Reading them for each launch would cost more than the launch.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -284,7 +284,7 @@ class LaunchSnapshot:
 
     @contextmanager
     def held(self) -> Iterator[Catalogue]:
-        """Within it, this thread takes what operators wrote to be what it was at the beginning."""
+        """Keep this thread's catalogue fixed until the context ends."""
         held = self._holding.catalogue = self.catalogue()
         try:
             yield held
@@ -292,7 +292,7 @@ class LaunchSnapshot:
             self._holding.catalogue = None
 
     def catalogue(self) -> Catalogue:
-        """Return what operators wrote."""
+        """Return the current catalogue, or the one that this thread holds."""
         held: Catalogue | None = getattr(self._holding, "catalogue", None)
         if held is not None:
             return held
@@ -302,7 +302,7 @@ class LaunchSnapshot:
         return current
 
     def nodes(self) -> Sequence[Node]:
-        """Return where jobs run, as it was a second ago at most."""
+        """Return the nodes, as of a second ago at most."""
         cached, now = self._nodes, self._backend.clock.now()
         if cached is None or not 0 <= now - cached[0] < _NODES_S:
             cached = self._nodes = now, self._backend.store.nodes()
@@ -310,7 +310,7 @@ class LaunchSnapshot:
 
 
 def _by_caller(launched: Iterable[_Launch]) -> Iterable[Sequence[_Launch]]:
-    """Divide what is stored together by whose it is."""
+    """Group launches by their callers."""
     groups: list[list[_Launch]] = []
     for launch in launched:
         same = next((some for some in groups if some[0].caller.principal == launch.caller.principal), None)

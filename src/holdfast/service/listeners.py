@@ -1,7 +1,6 @@
-"""Those who follow events: how many there may be, and one query of the store for all of them.
+"""Limits how many clients follow events, and wakes all of them by one query of the store.
 
-``streams`` reads what each listener gets and sends it. Everything here happens on the event loop, so nothing needs a
-lock.
+The doors read and send each listener's events. A ``Listeners`` is used on one event loop, so it needs no lock.
 """
 
 from __future__ import annotations
@@ -25,24 +24,24 @@ if TYPE_CHECKING:
     from holdfast.domain.access.people import Principal
 
 NEWS_S = 0.05
-"""The shortest time between two looks at the store, and for each listener, as all of them read after each."""
+"""The shortest time between two queries; grows with the listeners, as all of them read after each."""
 PER_LISTENER_S = 0.005
 IDLE_S = 0.25
 """The longest time."""
 AFTER_ERROR_S = 1.0
 READERS = anyio.CapacityLimiter(4)
-"""Threads that read for streams, so that they leave the others to the rest of the API."""
+"""The threads that read for streams, so that the other threads stay free for the rest of the API."""
 
 
 class Places(Struct, gc=True):
-    """How many clients may listen at a time, whatever the event loop, and how many do."""
+    """Limits how many clients may listen at a time, on all event loops together."""
 
     most: int
     per_person: int | None = None
     """How many anybody may have, also an admin; ``None``: an admin all, others no more than they leave to others."""
     count: int = 0
     _of: Counter[str] = field(default_factory=Counter)
-    """How many somebody has, by their names."""
+    """How many each caller has, by name."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
@@ -63,7 +62,7 @@ class Places(Struct, gc=True):
                 raise Unavailable(msg, hint=hint)
             has = self._of[name]
             if has and has >= self._share(principal, has):
-                msg = f"{has} clients of {name} follow events already, and the others are for other people"
+                msg = f"{has} clients of {name} follow events already, and the remaining places are for other callers"
                 raise Unavailable(msg, hint=hint)
             self.count += 1
             self._of[name] += 1
@@ -77,7 +76,7 @@ class Places(Struct, gc=True):
                     del self._of[name]
 
     def _share(self, principal: Principal, has: int) -> int:
-        """Return how many somebody may have now who has so many."""
+        """Return how many a caller with ``has`` places may have now."""
         if self.per_person is not None:
             return self.per_person
         if Role.ADMIN in principal.roles:
@@ -86,7 +85,7 @@ class Places(Struct, gc=True):
 
 
 class Listeners(Struct, gc=True):
-    """How many clients listen on an event loop, what the newest event is, and when all of them are to go."""
+    """The clients that listen on one event loop."""
 
     newest: Callable[[], int]
     """Returns the number of the newest event there is; may take its time."""
@@ -97,7 +96,7 @@ class Listeners(Struct, gc=True):
     """How many of one caller; see ``Places``."""
     count: int = 0
     places: Places | None = None
-    """Theirs alone unless they share them."""
+    """By default not shared with other event loops."""
     _seen: int = -1
     _turn: asyncio.Event = field(default_factory=asyncio.Event)
     _watching: asyncio.Task[None] | None = None
@@ -119,7 +118,7 @@ class Listeners(Struct, gc=True):
                 self.count -= 1
 
     def beside(self) -> Listeners:
-        """Return those of another event loop, who share the places."""
+        """Return the listeners of another event loop, which share the places."""
         return Listeners(self.newest, self.most, self.stopping, self.per_person, places=self._shared())
 
     def _shared(self) -> Places:
@@ -128,7 +127,7 @@ class Listeners(Struct, gc=True):
         return self.places
 
     async def news(self, after: int, within_s: float) -> None:
-        """Wait until there is an event after this one, all are to go, or so much time has passed."""
+        """Wait until there is an event after ``after``, the server stops, or ``within_s`` have passed."""
         with anyio.move_on_after(within_s):
             while self._seen <= after and not self.stopping():
                 await self._turn.wait()
@@ -143,7 +142,7 @@ class Listeners(Struct, gc=True):
             self._wake()
 
     async def _look(self) -> float:
-        """Look at the store once, and say how long to wait before the next time."""
+        """Query the store once; returns how long to wait before the next query."""
         try:
             newest = await to_thread.run_sync(self.newest, limiter=READERS)
         except HoldfastError:

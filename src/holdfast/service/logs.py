@@ -1,6 +1,6 @@
-"""Reads logs: finds the attempt, rank and program meant, and says whether more will follow.
+"""Reads logs: finds the attempt, the rank and the program, and tells whether more will follow.
 
-Text is cut between characters, never inside one, and between programs that followed each other in one rank.
+Text is cut between characters, and between the programs that followed each other in one rank.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class LogText(Struct, frozen=True):
     text: str
     finished: bool
     run: int = 1
-    """Which of its rank's programs in the attempt printed it, from 1."""
+    """Which of the rank's programs in the attempt printed it, from 1."""
 
 
 class LogQuery(Struct, frozen=True):
-    """Which part of which log is wanted; ``tail`` (lines from the end) and ``offset`` (bytes) exclude each other."""
+    """A part of a log; ``tail`` (lines from the end) and ``offset`` (bytes) exclude each other."""
 
     attempt: int | None = None
-    """``None``: the current or last one."""
+    """``None``: the current or last attempt."""
     rank: int = 0
     offset: int | None = None
     limit: int = LARGEST_PART
@@ -54,11 +54,11 @@ class LogQuery(Struct, frozen=True):
     newest: bool = False
     """Begin no earlier than the newest program of the rank did."""
     stderr: bool = False
-    """Standard error instead of standard output, of a job that keeps them apart; of others it is empty."""
+    """Standard error instead of standard output; empty unless the job keeps them apart."""
     since: float | None = None
     """Begin no earlier than the first line of this second, in seconds since the epoch."""
     timestamps: bool = False
-    """Begin each line with when it was written; a line that is not whole waits until it is."""
+    """Begin each line with the time it was written; an incomplete line is withheld until it is complete."""
 
 
 class Logs(Struct, frozen=True):
@@ -68,16 +68,16 @@ class Logs(Struct, frozen=True):
     reader: LogReader
 
     def read(self, reference: str, query: LogQuery) -> LogText:
-        """Read a part of a log; the log of an attempt yet to come is empty and not finished.
+        """Read a part of a log. The log of an attempt yet to come is empty and not finished.
 
         Raises:
-            NotFound: There is no such job, attempt or rank.
+            NotFound: The job, the attempt or the rank does not exist.
             InvalidRequest: Both ``tail`` and ``offset`` are set.
         """
         _check(query)
         job = self.store.job(reference)
         attempt = _attempt(job, query)
-        # Asked before reading: what is written after the answer would otherwise be lost to a follower.
+        # Checked before reading, or a follower would miss what is written in between.
         ended = self._ended(job, attempt)
         offset = query.offset or 0
         if query.tail is not None:
@@ -109,16 +109,16 @@ class Logs(Struct, frozen=True):
         )
 
     def _with_times(self, job_id: str, attempt: int, query: LogQuery, part: LogPart, data: bytes) -> str:
-        """Return each line after when it was written, a line that began before ``data`` without."""
+        """Return the lines with their times; a line that began before ``data`` has none."""
         begins = part.offset == 0 or part.offset in part.began
         if not begins and data:
             begins = self._part(job_id, attempt, query, part.offset - 1, 1).data == b"\n"
-        # Asked after reading, so that it knows of all that was read.
+        # Read after the data, so that it covers all of it.
         times = self.reader.times(job_id, attempt, query.rank, stderr=query.stderr)
         return "".join(_timed(data, part.offset, times, begins=begins))
 
     def _since_offset(self, job_id: str, attempt: int, query: LogQuery, since: float) -> int:
-        """Find where the first line begins that ended in a second or later."""
+        """Find the start of the first line that ended at ``since`` or later."""
         times = self.reader.times(job_id, attempt, query.rank, stderr=query.stderr)
         offset = times.since(floor(since))
         while 0 < offset < times.sizes[-1]:
@@ -133,10 +133,10 @@ class Logs(Struct, frozen=True):
         return offset
 
     def _require_job(self, job: Job) -> None:
-        """Make sure that what was read to its end had not been deleted: a job goes before its files do.
+        """Make sure that a log read to its end was not being deleted: a job is deleted before its files.
 
         Raises:
-            NotFound: It may have been.
+            NotFound: The job was deleted.
         """
         if not self.store.job_states([job.id]):
             msg = f"job {job.name!r} ({job.id}) was deleted while its log was read"
@@ -179,7 +179,7 @@ def _text(data: bytes) -> str:
 
 
 def _timed(data: bytes, offset: int, times: LogTimes, *, begins: bool) -> Iterator[str]:
-    """Yield what data has, each line after when it was written; lines of one look together."""
+    """Yield the lines with their times; lines with the same time are handled together."""
     begin = 0
     while begin < len(data):
         end = data.find(b"\n", begin) + 1 or len(data)
@@ -195,12 +195,12 @@ def _timed(data: bytes, offset: int, times: LogTimes, *, begins: bool) -> Iterat
 
 
 def rfc3339(at: float) -> str:
-    """Write a moment with its fraction, as logs of Kubernetes do."""
+    """Format a time with microseconds, as Kubernetes' logs do."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _after_newline(block: bytes, from_end: int) -> int:
-    """Return the place after the ``from_end``-th newline, counted from the end."""
+    """Return the position after the ``from_end``-th newline from the end."""
     place = len(block)
     for _ in range(from_end):
         place = block.rindex(b"\n", 0, place)
@@ -209,8 +209,8 @@ def _after_newline(block: bytes, from_end: int) -> int:
 
 def _check(query: LogQuery) -> None:
     if query.tail is not None and query.offset is not None:
-        msg = "tail and offset exclude each other"
-        raise InvalidRequest(msg, problems=[Problem("query.tail", msg, hint="leave one of them out")])
+        msg = "tail and offset cannot be used together"
+        raise InvalidRequest(msg, problems=[Problem("query.tail", msg, hint="leave out one of them")])
 
 
 def _attempt(job: Job, query: LogQuery) -> int:
@@ -219,7 +219,7 @@ def _attempt(job: Job, query: LogQuery) -> int:
     if not 1 <= number <= last:
         msg = f"job {job.name!r} ({job.id}) has no attempt {number}"
         raise NotFound(msg, hint=f"its attempts are 1 to {last}" if last > 1 else "its only attempt is 1")
-    # Of pods, ranks are completion indexes or slots, of which there may be any number.
+    # The ranks of pods are completion indexes or slots, which have no upper limit.
     if query.rank < 0 or (query.rank >= job.gang and job.kind == GANG):
         msg = f"job {job.name!r} ({job.id}) has no rank {query.rank}"
         raise NotFound(msg, hint=f"its ranks are 0 to {job.gang - 1}" if job.gang > 1 else "its only rank is 0")
@@ -227,7 +227,7 @@ def _attempt(job: Job, query: LogQuery) -> int:
 
 
 def _whole(data: bytes, query: LogQuery) -> bytes:
-    """Leave out a character at the end that is not whole, or a line that is to have a time; a very long one is cut."""
+    """Leave out an incomplete character at the end, or, with timestamps, an incomplete line unless it is very long."""
     lines = data[: data.rfind(b"\n") + 1]
     if query.timestamps and (lines or len(data) < min(query.limit, LARGEST_PART)):
         return lines
@@ -235,7 +235,7 @@ def _whole(data: bytes, query: LogQuery) -> bytes:
 
 
 def whole_characters(data: bytes) -> bytes:
-    """Leave out a character at the end of which only the first bytes are there."""
+    """Leave out an incomplete character at the end."""
     for back in range(1, min(_LONGEST_CHARACTER, len(data)) + 1):
         lead = data[-back]
         if lead & 0xC0 == 0x80:  # noqa: PLR2004 - a continuation byte of UTF-8

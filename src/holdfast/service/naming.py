@@ -1,4 +1,4 @@
-"""Checks that what is named exists, and suggests what could have been meant."""
+"""Checks that named things exist, and suggests similar names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Store
 
 MOST_LISTED = 20
-"""Names listed in an error; more help nobody."""
+"""Names listed in an error."""
 
 
 def unknown_names(
@@ -47,12 +47,12 @@ def unknown_names(
 
 
 def unknown_notifiers(notify: Sequence[Notify], existing: Iterable[str]) -> list[Problem]:
-    """Report each notifier that is to be told and does not exist."""
+    """Report each notifier that does not exist."""
     return unknown_names([wish.to for wish in notify], existing, "notifier", lambda index: f"spec.notify[{index}].to")
 
 
 def unknown_categories(policy: RetryPolicy, catalogue: Catalogue) -> list[Problem]:
-    """Report each category and subcategory that a rule of a policy names and that no failure is given."""
+    """Report each category and subcategory in a policy's rules that no failure can have."""
     if not any(rule.categories or rule.subcategories for rule in policy.rules):
         return []
     by_category = _subcategories(catalogue)
@@ -71,7 +71,7 @@ def _unknown_to_rule(place: int, field: str, names: Sequence[str], existing: Ite
 
 
 def _subcategories(catalogue: Catalogue) -> dict[str, set[str]]:
-    """List the categories that failures are given, with their subcategories."""
+    """Return the categories that failures can have, with their subcategories."""
     configured = catalogue.configured or FileSettings("")
     own = [*configured.categories, *catalogue.categories]
     built_in = () if configured.default_category else failure_catalogue.beside(own)
@@ -86,7 +86,7 @@ def _subcategories(catalogue: Catalogue) -> dict[str, set[str]]:
 
 
 def not_found(name: str, existing: Iterable[str], kind: str) -> NotFound:
-    """Make the error for a name that does not exist."""
+    """Return the error for a name that does not exist."""
     names = sorted(existing)
     hint = closest(name, names) or (f"existing ones: {', '.join(names[:MOST_LISTED])}" if names else None)
     return NotFound(f"{kind} {name!r} does not exist", hint=hint)
@@ -107,7 +107,7 @@ def find_attempt(job: Job, attempts: Sequence[Attempt], number: int) -> Attempt:
 
 
 def engines_of(store: Store) -> Sequence[EngineInfo]:
-    """List the engines executors have reported, and what they offer; while none has, programs run as processes."""
+    """List the engines that executors have reported, with their resources; the process engine if there are none."""
     nodes = [node for node in store.nodes() if node.engine.name]
     cluster = frozenset(name for name, _ in store.catalogue().settings.resources)
     offers = dict.fromkeys(dict.fromkeys(node.engine for node in nodes) or (LOCAL,), cluster)
@@ -117,10 +117,10 @@ def engines_of(store: Store) -> Sequence[EngineInfo]:
 
 
 def owner_id_of(store: Store, kind: type[Owner], reference: str) -> str:
-    """Find the id of an array or a job set, also of one that is gone and whose jobs are still known by it.
+    """Find the id of an array or a job set, also of a deleted one that still has jobs.
 
     Raises:
-        NotFound: There is none, and no job was of it.
+        NotFound: It does not exist, and has no jobs.
     """
     try:
         return store.left_of(kind, reference).id

@@ -1,4 +1,4 @@
-"""Shows what is quarantined: jobs by their reason, job sets by a condition; and what is left of what is damaged."""
+"""Shows quarantine, in the reason of a job or a condition of a job set, and reads around damaged records."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ B = TypeVar("B")
 
 
 def shown_jobs(jobs: Sequence[Job], quarantineds: Mapping[str, Quarantined]) -> Sequence[Job]:
-    """Show jobs, those that are quarantined with that as their reason."""
+    """Return jobs with the reason for quarantine in those that are quarantined."""
     if not quarantineds:
         return jobs
     return [evolve(job, reason=reason_of(quarantineds[job.id])) if job.id in quarantineds else job for job in jobs]
 
 
 def shown_set(job_set: JobSet, quarantineds: Mapping[str, Quarantined]) -> JobSet:
-    """Show a job set, with one condition more if it is quarantined."""
+    """Return a job set, with a further condition if it is quarantined."""
     quarantine = quarantineds.get(job_set.id)
     if quarantine is None:
         return job_set
@@ -48,12 +48,12 @@ def shown_set(job_set: JobSet, quarantineds: Mapping[str, Quarantined]) -> JobSe
 
 
 def reason_of(quarantined: Quarantined) -> str:
-    """Say why a workload is left alone."""
+    """Return the reason that a quarantined workload shows."""
     return f"quarantined: Holdfast failed while {quarantined.message}"
 
 
 def kube_of(job: Job) -> KubeJob | None:
-    """Return the pods of a job's specification; ``None`` if it has none, or cannot be read."""
+    """Return the pods in a job's specification; ``None`` if it has none, or cannot be read."""
     try:
         return load_kube(job.spec)
     except UnreadableSpec:
@@ -61,7 +61,7 @@ def kube_of(job: Job) -> KubeJob | None:
 
 
 def owner_of(store: Store, at: ChildOf | None) -> Workload | None:
-    """Return the work that a job is part of, of whatever kind; ``None`` if there is none, or it cannot be read."""
+    """Return the work that a job is part of; ``None`` if it is part of none, or that cannot be read."""
     try:
         return None if at is None else store.workloads_by_id(Workload, [at.set_id]).get(at.set_id)
     except Internal:
@@ -69,13 +69,13 @@ def owner_of(store: Store, at: ChildOf | None) -> Workload | None:
 
 
 def kind_of_owner(store: Store, at: ChildOf) -> KindInfo:
-    """Return the kind of the work that a job is part of; of what cannot be read, a job set."""
+    """Return the kind of the work that a job is part of; if that cannot be read, a job set."""
     workload = owner_of(store, at)
     return JOB_SET if workload is None else info_of(workload.kind)
 
 
 def known_pods(store: Store, job: Job) -> KubeJobRecord | None:
-    """Return what is remembered of a job's pods; ``None`` if that is nothing, or cannot be read."""
+    """Return the record of a job's pods; ``None`` if there is none, or it cannot be read."""
     try:
         return store.workloads_by_id(KubeJobRecord, [job.id]).get(job.id)
     except Internal:
@@ -83,7 +83,7 @@ def known_pods(store: Store, job: Job) -> KubeJobRecord | None:
 
 
 def known_pods_of(store: Store, jobs: Sequence[Job]) -> Mapping[str, KubeJobRecord]:
-    """Return what is remembered of the pods of some jobs, by id; what cannot be read is left out."""
+    """Return the records of several jobs' pods by job id, without those that cannot be read."""
     try:
         return store.workloads_by_id(KubeJobRecord, [job.id for job in jobs])
     except Internal:
@@ -91,14 +91,14 @@ def known_pods_of(store: Store, jobs: Sequence[Job]) -> Mapping[str, KubeJobReco
 
 
 def itself(row: Workload) -> Workload:
-    """Return the workload that a row of a list of workloads is about."""
+    """Return the row, which is the workload itself."""
     return row
 
 
 def readable(
     rows: Iterable[A], read: Callable[[A], B], of: Callable[[A], Workload], unreadable: OnUnreadable = leave_out
 ) -> list[B]:
-    """Read a list; what has a damaged specification is told, and left out: there is nothing to show of it."""
+    """Read a list; reports rows with damaged specifications to ``unreadable`` and leaves them out."""
     records = []
     for row in rows:
         try:

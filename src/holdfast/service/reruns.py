@@ -1,4 +1,4 @@
-"""Runs some tasks of an array again, as an array of their own."""
+"""Reruns some tasks of an array, as a new array."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _WAYS = ("failed", "cancelled", "causes", "indices")
 _MOST_TRIES = 100
-"""Each that is lost was won by another caller, so only as many others could use them up."""
+"""One caller wins each round, so only that many concurrent callers could use these up."""
 
 
 class Reran(Struct, frozen=True):
@@ -51,16 +51,15 @@ class Reran(Struct, frozen=True):
     array: Array
     spec: ArraySpec
     warnings: tuple[Problem, ...] = ()
-    """What was left out of it."""
+    """Tasks that were left out."""
 
 
 def reruns_of(store: Store, array: Array) -> Sequence[Array]:
     """List the arrays that run tasks of an array again, by name."""
-    every = store.workloads(Array)
     return [
-        array_found
-        for array_found in every
-        if array_found.origins and array_found.origins[0].id == array.id and not array_found.deleting
+        other
+        for other in store.workloads(Array)
+        if other.origins and other.origins[0].id == array.id and not other.deleting
     ]
 
 
@@ -75,26 +74,26 @@ def rerun(
     """Submit an array of some tasks of another one; they keep their indexes and take over the checkpoint folders.
 
     Args:
-        submitter: Submits it, for who asks.
-        reference: The other one's name or id.
-        choice: Which tasks; those that another rerun has already are left out.
-        change: Changes what the tasks ask for, and gives the array a name; it is told one that nobody has.
+        submitter: Submits it for the caller.
+        reference: The other array's name or id.
+        choice: Which tasks; those that another rerun already has are left out.
+        change: Changes the tasks' specification and names the array; it is passed an unused name.
         dry_run: Check everything and store nothing.
 
     Raises:
-        NotFound: There is no such array, or no such task of it.
-        Conflict: A task that is named has not ended yet, all were rerun already, or what they wait for cannot happen.
-        InvalidRequest: Nothing says which tasks are meant, or what is changed is not valid.
+        NotFound: The array, or a task of it, does not exist.
+        Conflict: A named task has not ended yet, all were rerun already, or their dependencies cannot be met.
+        InvalidRequest: No tasks are named, or the change is not valid.
         Refused: A limit of its queue could never hold one of its tasks.
         AlreadyExists: There is an array of that name.
     """
     if choice.any_end and choice.indexes is None:
-        raise InvalidRequest(problems=[Problem("", "nothing says which tasks to run again", allowed=_WAYS)])
+        raise InvalidRequest(problems=[Problem("", "say which tasks to run again", allowed=_WAYS)])
     with audited(submitter.store, None if dry_run else submitter.caller, Act.CREATE, Subject.ARRAY, reference):
         for _ in range(_MOST_TRIES):
             try:
                 return _rerun(submitter, reference, choice, change, dry_run=dry_run)
-            except VersionConflict:  # somebody else reran tasks of it at the same time
+            except VersionConflict:  # another caller reran tasks of it at the same time
                 continue
         return _rerun(submitter, reference, choice, change, dry_run=dry_run)
 
@@ -107,10 +106,10 @@ def _rerun(
     *,
     dry_run: bool,
 ) -> Reran:
-    """Submit a rerun of what nobody else runs again by now.
+    """Submit a rerun of the tasks that no other array reruns.
 
     Raises:
-        VersionConflict: Others were accepted, or tasks were deleted, since that was looked up.
+        VersionConflict: Another rerun was accepted, or tasks were deleted, meanwhile.
     """
     store = submitter.store
     array = array_named(store, reference)
@@ -128,19 +127,17 @@ def _rerun(
     old_ids = tuple(task_id(array.id, array.name, index) for index in left if tasks[index].state is not None)
     written = WrittenJob(new_spec.job, array=new_spec, origins=origins_of(array), taken_over=old_ids)
     names = ", ".join(other.name for other in others)
-    warnings = (
-        (Problem("indices", f"{_tasks(out)} {_were(out)} rerun already, in {names}, and left out"),) if out else ()
-    )
+    warnings = (Problem("indices", f"{_tasks(out)} {_were(out)} left out: rerun already in {names}"),) if out else ()
     try:
         return Reran(submitted(submitter, written, dry_run=dry_run), new_spec, warnings)
     except AlreadyExists as error:
         if new_spec.name != unused:
             raise
-        raise VersionConflict(error.message) from error  # somebody took the name that nobody had
+        raise VersionConflict(error.message) from error  # another caller took the unused name
 
 
 def _waited_for_again(store: Store, array: Array, rerun: ArraySpec, tasks: Sequence[Task]) -> tuple[Dependency, ...]:
-    """Return what a rerun waits for: what its array waited for, without what had happened and was deleted since.
+    """Return what a rerun waits for: its array's dependencies, without those that had been met and were deleted since.
 
     Raises:
         Conflict: It would be cancelled at once, or tasks wait for those of several arrays.
@@ -168,7 +165,7 @@ def _awaited(store: Store, key: str) -> Job | Owner | None:
 
 
 def _task_by_task(store: Store, array: Array, dependency: Dependency, tasks: Sequence[Task]) -> str:
-    """Return the id of the array that last ran the tasks that each of these waits for; empty if that is over."""
+    """Return the id of the array that last ran the tasks that these wait for; empty if they wait for nothing more."""
     first = store.workloads_by_id(Array, [dependency.id]).get(dependency.id)
     has = store.reran(first.origins[-1].id if first is not None and first.origins else dependency.id)
     keys = {has.get(task.index, dependency.id) for task in tasks}
@@ -190,7 +187,7 @@ def _task_by_task(store: Store, array: Array, dependency: Dependency, tasks: Seq
 
 
 def _of_tasks(store: Store, array: Array | None, indexes: Sequence[int]) -> dict[int, AwaitedState]:
-    """Say how tasks of an array stand."""
+    """Return the states of an array's tasks, as dependencies see them."""
     if array is None:
         return dict.fromkeys(indexes, GONE)
     ids = {index: task_id(array.id, array.name, index) for index in indexes}
@@ -217,7 +214,7 @@ def _refuse_unmet(what: str, dependency: Dependency, standing: AwaitedState, hin
 
 
 def _divided(store: Store, array: Array, indexes: Iterable[int]) -> tuple[list[int], list[int], list[Array]]:
-    """Return which tasks nobody runs again yet, which others do, and those others by name."""
+    """Return the tasks that no array reruns yet, those that others rerun, and these others by name."""
     has = store.reran(origins_of(array)[-1].id)
     left, out = list[int](), list[int]()
     for index in indexes:
@@ -227,14 +224,14 @@ def _divided(store: Store, array: Array, indexes: Iterable[int]) -> tuple[list[i
 
 
 def _in_its_place(other: Array) -> str:
-    """Say what to do instead of rerunning tasks that another array runs again."""
+    """Return the hint when another array already reruns the tasks."""
     if other.deleting:
         return f"array {other.name} is being deleted; once it is gone, its tasks can run again"
-    return f"run what fails there again: holdfast rerun {other.name} --failed"
+    return f"rerun its failed tasks: holdfast rerun {other.name} --failed"
 
 
 def _chosen(store: Store, array: Array, spec: ArraySpec, choice: TaskChoice) -> Sequence[Task]:
-    """Return the tasks that are meant."""
+    """Return the tasks of a choice."""
     every = list(spec.every_index())
     if choice.indexes is not None:
         unknown = choice.indexes.difference(every)
@@ -267,7 +264,7 @@ def _chosen(store: Store, array: Array, spec: ArraySpec, choice: TaskChoice) -> 
 
 
 def _nothing(array: Array, choice: TaskChoice, tasks: Iterable[Task], going: Collection[int]) -> NotFound:
-    """Say that no task is meant, and which ones could be."""
+    """Return the error for a choice without tasks, with the choices that have some."""
     among = "" if choice.indexes is None else f" among {format_indexes(choice.indexes)}"
     if choice.causes and not choice.cancelled:
         causes = sorted(frozenset().union(*(task.causes for task in tasks)))
@@ -279,7 +276,7 @@ def _nothing(array: Array, choice: TaskChoice, tasks: Iterable[Task], going: Col
     hint = f"{_tasks(going)} {'has' if len(going) == 1 else 'have'} not ended yet" if going else None
     gone = [task.index for task in tasks if task.forgotten]
     if gone and not going:
-        hint = f"{_tasks(gone)} {_were(gone)} deleted since, and can be run again by number: --index"
+        hint = f"{_tasks(gone)} {_were(gone)} deleted meanwhile, and can be run again by number: --index"
     return NotFound(
         f"no task of array {array.name!r}{among} has {how.replace('cancelled', 'been cancelled')}", hint=hint
     )

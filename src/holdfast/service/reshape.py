@@ -1,4 +1,4 @@
-"""Gives an array that is there already the limits of a manifest; nothing else of it can change."""
+"""Changes the limits of an existing array to those of a manifest; nothing else of an array can change."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CHANGEABLE = ("array.maxRunning", "array.maxFailures")
 
 
 class Reshaped(Struct, frozen=True):
-    """An array that was compared with a manifest."""
+    """The result of applying a manifest to an array."""
 
     progress: Progress
     result: str
@@ -48,19 +48,19 @@ def reshape(
     caller: Caller | None = None,
     dry_run: bool = False,
 ) -> Reshaped:
-    """Ask for an array to get the limits that a manifest has, which otherwise must say the same as the array's own.
+    """Request that an array get the limits of a manifest, which must equal the array's own in everything else.
 
     Args:
-        store: Has all arrays.
-        clock: Says when it is asked.
-        reference: Its name or id.
-        written: The manifest; of an array.
-        caller: Who asks.
+        store: The store.
+        clock: The clock.
+        reference: The array's name or id.
+        written: The manifest of an array.
+        caller: The caller.
         dry_run: Only check.
 
     Raises:
-        NotFound: There is no such array.
-        Conflict: Something else differs, with each field, or it has ended.
+        NotFound: The array does not exist.
+        Conflict: Another field differs, with each such field; or the array has ended.
     """
     with audited(store, None if dry_run else caller, Act.UPDATE, Subject.ARRAY, reference):
         array, result = in_order(lambda: _reshape(store, clock, reference, written, caller, dry_run=dry_run))
@@ -75,7 +75,7 @@ def _reshape(
     differing = [] if new_spec is None else differences(now, new_spec)
     fixed = [name for name in differing if name not in CHANGEABLE]
     if fixed:
-        msg = f"array {array.name!r} exists already, and other things of it cannot be changed than its limits"
+        msg = f"array {array.name!r} exists already, and only its limits can be changed"
         problems = [Problem(name, "differs, and cannot be changed", allowed=CHANGEABLE) for name in fixed]
         raise Conflict(
             msg, problems=problems, hint=f"use another name, or delete it first: holdfast delete array {array.name}"
@@ -92,7 +92,7 @@ def _reshape(
 
 
 def differences(now: ArraySpec, new_spec: ArraySpec) -> list[str]:
-    """Name the fields of a manifest in which an array differs from another."""
+    """Return the names of the fields in which two arrays differ."""
     now_written, other = write_job(evolve(now.job, after=())), write_job(evolve(new_spec.job, after=()))
     differing = [name for name in {**now_written, **other} if now_written.get(name) != other.get(name)]
     lines = any(axis.name == LINE for axis in (*now.axes, *new_spec.axes))
@@ -111,14 +111,14 @@ def differences(now: ArraySpec, new_spec: ArraySpec) -> list[str]:
 
 
 def _same_indexes(now: ArraySpec, new_spec: ArraySpec) -> bool:
-    """Whether an array has the same tasks as another, however their indexes are written."""
+    """Whether two arrays have the same tasks, however their indexes are written."""
     if now.indexes == new_spec.indexes and now.only == new_spec.only:
         return True
     return now.total == new_spec.total and all(map(eq, now.every_index(), new_spec.every_index()))
 
 
 def same_dependencies(now: Sequence[Dependency], new_dependencies: Sequence[Dependency]) -> bool:
-    """Whether dependencies that were found are those that someone wrote."""
+    """Whether resolved dependencies match those of a manifest."""
     return len(now) == len(new_dependencies) and all(
         other.name in {dependency.name, dependency.id}
         and other.target in {None, dependency.target}

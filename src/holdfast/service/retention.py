@@ -1,10 +1,10 @@
 """Deletes jobs that ended long enough ago, or whose time to live is over.
 
-Those older than a given time go, except the newest of them. What is needed stays, as the store decides in the step that
-deletes: jobs about to be retried or that others wait for, tasks of an array in progress, and those that one runs again,
-which takes over their checkpoints, or waits for. It goes in bounded steps, each of which may be the last. Rows go
-first, in one step that nobody can interfere with, and remember whose files are left: nobody reads or takes over what is
-half deleted.
+Jobs that ended before a given time are deleted, except the newest of all finished ones. The store keeps those that are
+still needed, in the transaction that deletes: jobs about to be retried or that others wait for, tasks of an array in
+progress, and tasks that an array reruns, whose checkpoints it takes over, or waits for. Deletion proceeds in bounded
+steps, and may stop after any of them. Rows are deleted first, in one transaction that notes whose files are left, so
+that nobody reads or takes over a half deleted job.
 """
 
 from __future__ import annotations
@@ -23,23 +23,24 @@ _JOBS_PER_STEP = 200
 _MOST_NAMED = 5
 """Jobs in an error."""
 _ROWS_PER_STEP = 5000
-"""Of what has no files."""
+"""Rows without files."""
 _READ_EVERY_S = 60.0
-"""What a hundred thousand jobs wait for takes a second to read."""
+"""Reading what a hundred thousand jobs wait for takes a second."""
 _GONE_FOR_GOOD_S = 90 * 86400.0
-"""By then longer than jobs are kept, nobody expects a data directory back that has not led."""
+"""After this long, a data directory that has had no leader is not expected back."""
 
 
 class Retention:
-    """Forgetting, over a store and the files of runs."""
+    """Deletes old jobs from a store, and the files of their runs."""
 
     def __init__(self, store: RetentionStore, files: RunFiles, place: str = "") -> None:
-        """Remember where rows and files are.
+        """Start.
 
         Args:
-            store: The rows.
-            files: Those of this data directory.
-            place: Its word; without one, the files of a job are discarded only if nobody knows where they are.
+            store: Has the rows.
+            files: The files of this data directory.
+            place: The data directory's name; without one, only files that no data directory is known to have are
+                discarded.
         """
         self._store = store
         self._files = files
@@ -48,15 +49,15 @@ class Retention:
         self._expired_at = float("-inf")
 
     def sweep(self, *, ended_before: float, keep: int = 0, dry_run: bool = False) -> Iterator[int]:
-        """Look at every finished job once, oldest submission first.
+        """Check every finished job once, oldest submission first.
 
         Args:
-            ended_before: Jobs that ended before this time are forgotten.
-            keep: The newest so many finished jobs stay, however old they are.
+            ended_before: Delete jobs that ended before this time.
+            keep: Keep this many of the newest finished jobs, however old they are.
             dry_run: Only count.
 
         Yields:
-            After each step, how many jobs it forgot; the caller may stop or pause between any two.
+            After each step, the number of jobs it deleted; the caller may stop or pause between steps.
 
         Raises:
             Unavailable: Files cannot be deleted, or the database cannot be written.
@@ -82,7 +83,7 @@ class Retention:
             raise failed
 
     def forget_acts(self, before: float) -> Iterator[int]:
-        """Forget what the audit log has from before that time; yields after each step that may not have been the last.
+        """Delete the entries of the audit log from before a time; yields after each step but the last.
 
         Raises:
             Unavailable: The database cannot be written.
@@ -90,10 +91,10 @@ class Retention:
         yield from self._forget_all_of(self._store.delete_audit, before=before)
 
     def expire(self, now: float) -> int:
-        """Take one step at the jobs whose own time to live is over.
+        """Delete jobs whose own time to live is over, in one step.
 
         Returns:
-            How many were forgotten; 0: none is left.
+            The number of deleted jobs; 0 if none are left.
 
         Raises:
             Unavailable: Files cannot be deleted, or the database cannot be written.
@@ -109,13 +110,13 @@ class Retention:
         return forgotten
 
     def _delete(self, ids: Sequence[str], *, dry_run: bool = False) -> int:
-        """Delete jobs, but those that others wait for; who does is read again where it may have changed."""
+        """Delete jobs, except those that others wait for, which are read again if they may have changed."""
         if self._waited is None or not self._waited.ids.isdisjoint(ids):
             self._waited = self._store.waited_for()
         return self._store.delete_finished(ids, waited=self._waited, dry_run=dry_run)
 
     def _discard_files(self) -> Unavailable | None:
-        """Delete the files of jobs that are forgotten, of as many as can be; returns what keeps the others."""
+        """Delete the files of deleted jobs, as far as possible; returns the error of those that are left."""
         reasons: list[str] = []
         last = ""
         while left := self._store.files_to_discard(self._place, after=last, limit=_JOBS_PER_STEP):

@@ -263,7 +263,9 @@ class Submitter(Struct, frozen=True):
     def _taken(self, name: str, submitted: set[str]) -> HoldfastError | None:
         """Check that an array's name is free, also among those that are submitted with it."""
         if name in submitted:
-            return InvalidManifest(problems=[Problem("metadata.name", f"another array here is called {name!r}, too")])
+            return InvalidManifest(
+                problems=[Problem("metadata.name", f"another array of this submission is also named {name!r}")]
+            )
         submitted.add(name)
         try:
             existing = self.store.workload(Array, name)

@@ -1,4 +1,4 @@
-"""The sentences that ``why`` says about a job beside those about a decision: its state, its pods, its job set."""
+"""The sentences of ``why`` about a job's state, its pods and its job set; those about decisions are elsewhere."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ _STATE_WORDS = {
 
 
 def job_line(job: Job, last: Attempt | None = None, *, owner: str = JOB_SET.noun) -> str:
-    """Say where a job is and why; not why if that is what the attempt told afterwards shows.
+    """Describe a job's state and its reason; without the reason if the sentences about its attempt give it.
 
     Args:
         job: The job.
-        last: What is told afterwards.
-        owner: What messages call the work that it is part of.
+        last: The attempt that is described afterwards.
+        owner: The noun for the work that it is part of.
     """
     if job.state is JobState.WAITING and job.of_set is None:
         return f"Job {job.name} {job.reason}"
@@ -73,7 +73,7 @@ def job_line(job: Job, last: Attempt | None = None, *, owner: str = JOB_SET.noun
 
 
 def waiting_line(store: Store, job: Job) -> str:
-    """Say in a sentence what a job waits for, or those pods of it that have no place."""
+    """Describe what a job, or those of its pods without a place, wait for."""
     pods = known_pods(store, job) if job.state is JobState.RUNNING else None
     if pods is None:
         return f"{job_line(job)}."
@@ -81,12 +81,12 @@ def waiting_line(store: Store, job: Job) -> str:
 
 
 def awaited_lines(store: Store, job: Job, seen: Seen | None = None) -> tuple[str, ...]:
-    """Say how each thing stands that a job still waits for, and that somebody may know of; nothing if there is none."""
+    """Describe the state of each dependency that a job still waits for; of jobs in ``seen`` only, if that is set."""
     if job.ready_at is not None or job.terminal or job.of_set is not None or '"after":' not in job.spec:
         return ()
     left = [dependency for place, dependency in enumerate(load_spec(job.spec).after) if place not in job.met]
     ids = frozenset(dependency.id for dependency in left[:_TOLD_AWAITED])
-    by_id = {job_found.id: job_found for job_found in store.jobs(JobFilter(ids=ids, seen=seen))}
+    by_id = {awaited.id: awaited for awaited in store.jobs(JobFilter(ids=ids, seen=seen))}
     lines = [_awaited(dependency, by_id.get(dependency.id)) for dependency in left[:_TOLD_AWAITED]]
     more = len(left) - len(lines)
     return (*lines, f"It waits for {more} more.") if more else tuple(lines)
@@ -112,7 +112,7 @@ def _is_why(attempt: Attempt, job: Job) -> bool:
 
 
 def cancelled_line(attempt: Attempt, failure: Failure) -> str:
-    """Say how an attempt ended that no policy was asked about."""
+    """Describe how an attempt ended that no policy judged."""
     why = f": {failure.message}" if failure.message else ""
     when = "" if failure.started else " before its program started"
     if failure.ended_by is EndedBy.SUSPENSION:
@@ -121,13 +121,13 @@ def cancelled_line(attempt: Attempt, failure: Failure) -> str:
 
 
 def failed_pods(store: Store, job: Job, attempt: int) -> Sequence[Run]:
-    """List the last pods of an attempt that failed and were judged, the latest last."""
+    """List the last pods of an attempt that failed and were judged, newest last."""
     judged = [run for run in store.runs(job.id) if run.attempt == attempt and run.decision is not None]
     return sorted(judged, key=lambda run: run.ended_at or 0.0)[-_MOST_PODS:]
 
 
 def failed_pod_lines(pods: Sequence[Run]) -> Iterator[str]:
-    """Say how the last pods failed and what was decided about each."""
+    """Describe how the last pods failed, and the decision about each."""
     if len(pods) > _TOLD_PODS:
         earlier = len(pods) - _TOLD_PODS
         yield f"{earlier} earlier pod{'' if earlier == 1 else 's'} failed; --all shows more."
@@ -142,7 +142,7 @@ def failed_pod_lines(pods: Sequence[Run]) -> Iterator[str]:
 
 
 def pod_outcome(decision: Decision) -> str:
-    """Say in a sentence what was decided about a pod."""
+    """Describe the decision about a pod."""
     preemptor = f" by rule {decision.rule} of {decision.policy}" if decision.rule_index is not None else ""
     if not decision.grants_retry:
         what = "held until its job is released" if decision.action is Action.HOLD else "not retried"
@@ -158,14 +158,14 @@ def pod_outcome(decision: Decision) -> str:
 def pod_lines(
     store: Store, job: Job, attempt: Attempt | None = None, *, failed: Sequence[Run] = (), now: bool = True
 ) -> tuple[str, ...]:
-    """Tell of a job's pods and its set in sentences; of a job without either nothing.
+    """Describe a job's pods and its set; returns nothing for a job without either.
 
     Args:
-        store: Where they are kept.
+        store: The store.
         job: The job.
-        attempt: The attempt to tell of, if there is one to single out.
+        attempt: The attempt to describe, if any.
         failed: Pods of that attempt that failed.
-        now: Whether to tell of its current pods, too.
+        now: Whether to describe the current pods, too.
     """
     if job.kind == GANG:
         return ()
@@ -220,7 +220,7 @@ def _of_set(store: Store, job: Job, at: ChildOf, attempt: Attempt | None) -> tup
 
 
 def set_decisions(store: Store, job: Job, attempts: Sequence[Attempt]) -> dict[int, SetDecision]:
-    """Find what a job's set decided about its attempts: about their failures, or to replace them, by their numbers."""
+    """Return a set's decisions about the failures or the replacement of a job's attempts, by attempt number."""
     if job.of_set is None:
         return {}
     decisions_found: dict[int, SetDecision] = {}
@@ -246,19 +246,19 @@ def set_decisions(store: Store, job: Job, attempts: Sequence[Attempt]) -> dict[i
 
 
 def _restarts(decision: SetDecision, job: Job) -> bool:
-    """Whether a decision about another job of its set restarted a job, too."""
+    """Whether a set's decision about another job also restarted this job."""
     if decision.action in {SetAction.RESTART_GROUP, SetAction.RESTART_GROUP_UNCOUNTED}:
         return decision.granted and decision.job.rpartition("-")[0] == job.name.rpartition("-")[0]
     return decision.granted and decision.action in {SetAction.RESTART_JOB_SET, SetAction.RESTART_JOB_SET_UNCOUNTED}
 
 
 def paused_lines(store: CatalogueStore, *, ended: bool, headline: str = "") -> Sequence[str]:
-    """Say why nothing is started, if so.
+    """Describe the pause that keeps a workload from starting, if there is one.
 
     Args:
-        store: Knows whether there is a pause.
+        store: The store.
         ended: Whether the workload has ended, and so waits for nothing.
-        headline: What is said of it anyway; this is not said twice.
+        headline: The sentence about it so far, which may mention the pause already.
     """
     pause = None if ended else store.paused()
     if pause is None or pause.in_words() in headline:

@@ -1,4 +1,4 @@
-"""Finds what keeps a valid job set from being accepted here: what it names, and how much it asks for."""
+"""Checks a valid job set against the catalogue and the limits of its queue."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ MOST_JOBS = 100_000
 def check_set(
     spec: JobSetSpec, catalogue: Catalogue, written: Mapping[str, Any], caller: Caller | None = None
 ) -> HoldfastError | None:
-    """Say what keeps a set from being accepted.
+    """Return the error that keeps a set from being accepted, if any.
 
     Args:
         spec: The set.
-        catalogue: What there is.
-        written: Its manifest, which says at which paths things are.
-        caller: Who asks: the queue may be open to some only.
+        catalogue: The queues, policies and notifiers.
+        written: Its manifest, whose format determines the paths of problems.
+        caller: The caller, whose rights to the queue are checked.
     """
     native = written.get("apiVersion") == API_VERSION
     places = f"spec.{'jobs' if native else 'replicatedJobs'}"
@@ -63,7 +63,7 @@ def check_set(
 
 
 def _moved(problems: Iterable[Problem], group: str, *, native: bool) -> Iterable[Problem]:
-    """Say where in a set's manifest the problems of one of its jobs are."""
+    """Move the problems of a job to its place in the set's manifest."""
     for problem in problems:
         if not native:
             yield in_kubernetes(problem, f"{group}.{TEMPLATE}")

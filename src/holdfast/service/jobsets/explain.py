@@ -1,4 +1,4 @@
-"""Tells why a job set is where it is, with what was decided about its failed jobs; the domain has the sentences."""
+"""Explains a job set's state, with the decisions about its failed jobs."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _LOG_PART = 1000
 def explained(
     job_set: JobSet, store: Store, now: float, *, job: str | None = None, quoting: bool = True
 ) -> Explanation[JobSet]:
-    """Explain a set; with a job's name, only what was decided about that job; ``quoting`` also what it printed.
+    """Explain a set, or with a job's name only the decisions about that job; ``quoting`` includes program output.
 
     Raises:
-        NotFound: There is nothing of that name in it.
+        NotFound: The set has no job of that name.
     """
     spec = set_spec_of(job_set)
     if job is not None and not store.jobs(JobFilter(name=job, job_set=job_set.id), limit=1):
@@ -52,7 +52,7 @@ def explained(
 
 
 def _without_a_place(store: Store, set_id: str) -> Iterator[str]:
-    """Name the jobs that wait for a place, or whose pods do, and for what; nothing else may hold a set up."""
+    """Name the jobs that wait for a place, or whose pods do, and say what for."""
     running = JobFilter(states=frozenset({JobState.RUNNING}), job_set=set_id, reasoned=True)
     queued = JobFilter(states=frozenset({JobState.QUEUED}), job_set=set_id)
     waiting = [job for where in (running, queued) for job in store.jobs(where, limit=_MOST_NAMED + 1)]
@@ -62,7 +62,7 @@ def _without_a_place(store: Store, set_id: str) -> Iterator[str]:
 
 
 def _traces(store: Store, set_id: str, *, job: str | None, quoting: bool) -> tuple[Sequence[DecisionTrace], int]:
-    """Tell the newest decisions about a set's jobs, or one of them, and how many earlier ones there are."""
+    """Return the newest decisions about a set's jobs, or one of them, and how many earlier ones there are."""
     newest: deque[DecisionTrace] = deque(maxlen=MOST_TRACES)
     count = 0
     for entry in whole_log(store, set_id):
@@ -80,7 +80,7 @@ def _traces(store: Store, set_id: str, *, job: str | None, quoting: bool) -> tup
 
 
 def whole_log(store: Store, set_id: str) -> Iterator[SetLogEntry]:
-    """Go through a set's log, reading it part by part."""
+    """Read a set's log, part by part."""
     after = 0
     while part := store.set_log(set_id, after=after, limit=_LOG_PART):
         yield from part

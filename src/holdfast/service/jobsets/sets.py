@@ -1,4 +1,4 @@
-"""Creates and changes job sets, and refuses what may not be asked for or changed."""
+"""Creates and changes job sets."""
 
 from __future__ import annotations
 
@@ -49,48 +49,48 @@ if TYPE_CHECKING:
     from holdfast.service.steering.control import Versions
 
 WrittenSet: TypeAlias = "Document | Mapping[str, Any]"
-"""A manifest as it was sent."""
+"""A manifest as sent."""
 
 
 class Applied(Struct, frozen=True):
-    """What became of a job set that was sent."""
+    """The result of creating or applying a job set."""
 
     job_set: JobSet
     spec: JobSetSpec
     result: str
-    """``created``, ``updated``, ``unchanged``; of a dry run ``valid``."""
+    """``created``, ``updated`` or ``unchanged``; ``valid`` for a dry run."""
     warnings: tuple[Problem, ...] = ()
 
 
 class _Read(Struct, frozen=True):
-    """A job set that was read."""
+    """A job set read from its manifest."""
 
     spec: JobSetSpec
     manifest: str
     warnings: tuple[Problem, ...]
     met: tuple[int, ...] = ()
-    """Places of what it waits for that has happened already."""
+    """Indexes of the dependencies that hold already."""
 
 
 def set_named(store: Store, reference: str) -> JobSet:
-    """Find a job set by name or id, as it is with all that was asked of it.
+    """Find a job set by name or id, with all pending requests applied.
 
     Raises:
-        NotFound: There is none.
+        NotFound: It does not exist.
     """
     return shown_set(JOB_SETS.as_accepted(store.asked_of(JobSet, reference)), store.quarantined())
 
 
 class SetWriter(Struct, frozen=True):
-    """Where job sets are created and changed."""
+    """Creates and changes job sets."""
 
     store: Store
     clock: Clock
     ids: Ids
     alone: bool = True
-    """Whether what it waits for must be stored already; else the caller sees to that."""
+    """Whether its dependencies must be stored already; otherwise the caller resolves them."""
     finder: Finder | None = None
-    """Finds what who asks may know of; by default everything."""
+    """Finds the work that the caller may see; by default all work."""
 
     @property
     def _finder(self) -> Finder:
@@ -108,17 +108,17 @@ class SetWriter(Struct, frozen=True):
         """Create a job set with all of its jobs.
 
         Args:
-            written: Its manifest, of any kind that is a job set.
-            lenient: Accept what upstream accepts, with a warning for each.
-            caller: Who asks.
-            key: Sending the same again with this key stores nothing and answers as the first time.
+            written: Its manifest, in any format for job sets.
+            lenient: Accept what upstream accepts, with a warning for each difference.
+            caller: The caller.
+            key: Idempotency key; sending the same again with it stores nothing and returns the first answer.
             dry_run: Check everything and store nothing.
 
         Raises:
             InvalidManifest: It is not valid, or names something that does not exist; with all problems.
             Refused: A limit of its queue could never hold one of its pods.
-            AlreadyExists: There is one of that name.
-            Conflict: It is being deleted; another set has a job of the name of one of its jobs; or the idempotency key
+            AlreadyExists: A job set of that name exists.
+            Conflict: It is being deleted; a job of another set has the name of one of its jobs; or the idempotency key
                 was used for something else.
         """
         with audited(self.store, None if dry_run else caller, Act.CREATE, Subject.JOB_SET, name_of(written)):
@@ -146,17 +146,17 @@ class SetWriter(Struct, frozen=True):
         dry_run: bool = False,
         if_match: Versions = None,
     ) -> Applied:
-        """Create a job set, or change the one of that name; ``create`` false: it must exist.
+        """Create a job set, or change the one of that name; with ``create`` false it must exist.
 
-        Of several the last one that is accepted counts, whether or not the controller has got to those before it.
-        A set that was read strictly is read strictly again, whatever is asked.
+        The change accepted last counts, whether or not the controller has carried out the earlier ones. A set that was
+        created strictly is always read strictly.
 
         Raises:
             InvalidManifest: It is not valid, or changes what may not change; with all problems.
             Refused: A limit of its queue could never hold one of its pods.
-            NotFound: There is none of that name, and there must be.
+            NotFound: It must exist, and does not.
             VersionConflict: It has none of the versions in ``if_match``.
-            Conflict: It is being deleted; or it is new, and another set has a job of the name of one of its jobs.
+            Conflict: It is being deleted; or it is new, and a job of another set has the name of one of its jobs.
         """
         name = name_of(written)
         must_exist = create is False or if_match is not None
@@ -191,7 +191,7 @@ class SetWriter(Struct, frozen=True):
             raise InvalidManifest(problems=reading.problems)
         spec = reading.manifest
         if not isinstance(spec, JobSetSpec):
-            problem = Problem("kind", "only job sets are taken here", ("JobSet",), "jobs are sent to /jobs")
+            problem = Problem("kind", "only job sets are accepted here", ("JobSet",), "send jobs to /jobs")
             raise InvalidManifest(problems=[problem])
         value = written.value if isinstance(written, Document) else written
         error = check_set(spec, self.store.catalogue(), value, caller)
@@ -201,7 +201,7 @@ class SetWriter(Struct, frozen=True):
         return _Read(spec, dump_set(value), reading.warnings)
 
     def _read_new(self, written: WrittenSet, *, lenient: bool, caller: Caller | None) -> _Read:
-        """Read a manifest of a set that is new, and find what it waits for."""
+        """Read the manifest of a new set, and resolve its dependencies."""
         read = self._read(written, lenient=lenient, caller=caller)
         if not read.spec.after or not self.alone:
             return read
@@ -212,10 +212,10 @@ class SetWriter(Struct, frozen=True):
         return evolve(read, spec=evolve(read.spec, after=awaited.after), met=awaited.met)
 
     def _checked(self, read: _Read, *, lenient: bool, caller: Caller | None) -> Applied:
-        """Answer a dry run of something new."""
+        """Answer a dry run for a new set."""
         if self._find(read.spec.name) is not None:
             msg = f"job set {read.spec.name!r} exists already"
-            raise AlreadyExists(msg, hint="apply it to change it, or give it another name")
+            raise AlreadyExists(msg, hint="apply it to change it, or use another name")
         self._require_own_jobs(read.spec)
         row = self._new_row(read, "", self.clock.now(), lenient=lenient, caller=caller)
         if limited := self.store.catalogue().limiting:
@@ -253,7 +253,7 @@ class SetWriter(Struct, frozen=True):
         return Applied(row, read.spec, "created", read.warnings)
 
     def _first_time(self, read: _Read, ids: Sequence[str]) -> Applied:
-        """Answer as the same submission was answered before, as long as its set is there."""
+        """Repeat the answer to the first submission with the key, as long as its set exists."""
         (first,) = self.store.jobs_by_id(ids[:1]) or (None,)
         if first is None or first.child is None:
             return Applied(set_named(self.store, read.spec.name), read.spec, "created", read.warnings)
@@ -290,14 +290,14 @@ class SetWriter(Struct, frozen=True):
             hint = f"job set {existing.name!r} was created {how}"
             raise InvalidManifest(error.message, problems=error.problems, hint=hint) from error
         before = load_set_spec(existing.spec)
-        new_spec = evolve(read.spec, after=before.after)  # which was found when it was created, and cannot change
+        new_spec = evolve(read.spec, after=before.after)  # resolved at creation, and cannot change
         now, then = json.loads(read.manifest), load_manifest(existing.manifest)
         if canonical_set(now) == canonical_set(then) or new_spec == before:
             return Applied(existing, before, "valid" if dry_run else "unchanged", read.warnings)
         notes = ManifestNotes()
         check_update(then, now, notes, finished=bool(existing.state.terminal))
         if notes.problems:
-            msg = f"job set {existing.name!r} cannot be changed so"
+            msg = f"job set {existing.name!r} cannot be changed in this way"
             raise InvalidManifest(msg, problems=[located(problem, written) for problem in notes.problems])
         if dry_run:
             return Applied(existing, new_spec, "valid", read.warnings)
@@ -309,7 +309,7 @@ class SetWriter(Struct, frozen=True):
 
 
 def cannot_wait(written: WrittenSet, name: str, problems: Sequence[Problem]) -> InvalidManifest:
-    """Refuse a set for what it waits for; the problems' paths are those of Holdfast's own form."""
+    """Return the error for a set's dependencies; the problems' paths are those of the native format."""
     value = written.value if isinstance(written, Document) else written
     native_problems = (
         problems if value.get("apiVersion") == API_VERSION else [in_kubernetes(problem, "") for problem in problems]
@@ -324,7 +324,7 @@ def _going(existing: JobSet) -> Conflict:
 
 
 def name_of(written: WrittenSet) -> str:
-    """Return the name a manifest gives, as far as it is one; empty when it gives none."""
+    """Return the name in a manifest; empty if it has none, or none that is text."""
     value = written.value if isinstance(written, Document) else written
     metadata = value.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
@@ -332,15 +332,15 @@ def name_of(written: WrittenSet) -> str:
 
 
 def jobs_of(row: JobSet, spec: JobSetSpec, new_id: Callable[[str], str]) -> Iterator[tuple[Job, JobSpec]]:
-    """Make every job of a set; those of one replicated job share one specification.
+    """Make all jobs of a set. Those of one replicated job share one specification.
 
     Args:
         row: The set.
-        spec: What it asks for.
-        new_id: Gives a job of that name its id.
+        spec: Its specification.
+        new_id: Makes the id of the job of a name.
 
     Yields:
-        The job as it is submitted, and what it asks for.
+        The new job, and its specification.
     """
     for group in spec.replicated_jobs:
         described = child_spec(spec, group)

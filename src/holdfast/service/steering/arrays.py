@@ -1,4 +1,4 @@
-"""What can be asked of an array that is there."""
+"""The rules for cancelling, holding, releasing and deleting arrays."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ class ArraySteering(OwnerSteering[Array]):
     kind = Array
 
     def find(self, store: Store, reference: str, act: Act) -> Array:
-        """Find one as it is with all that was asked of it."""
+        """Find an array with all pending requests applied."""
         try:
             return super().find(store, reference, act)
         except NotFound:
             raise no_such_array(reference) from None
 
     def read(self, row: Array) -> ArraySpec:
-        """Read what one should be."""
+        """Read an array's specification."""
         return load_array(row.spec)
 
     def nothing(self, name: str) -> ArraySpec:
-        """Return what a damaged one is taken for."""
+        """Return the specification that stands in for a damaged one."""
         return ArraySpec(JobSpec(name, command=()))
 
     def done(self, row: Array, request: Request) -> Array:
-        """Do to one what the controller does with a request."""
+        """Apply a request to an array as the controller does."""
         state = row.state
         if request.kind is RequestKind.DELETE:
             return evolve(row, deleting=True)
@@ -55,7 +55,7 @@ class ArraySteering(OwnerSteering[Array]):
         return evolve(row, spec=load_change(request.payload).spec) if request.kind is RequestKind.UPDATE else row
 
     def allow(self, control: Control[Array], act: Act, row: Array, what: Mapping[str, Any]) -> str | None:
-        """Say whether one may be cancelled, held, released or deleted."""
+        """Check that an array may be cancelled, held, released or deleted."""
         del what
         if act is Act.DELETE:
             return None if row.deleting else ""
@@ -77,10 +77,10 @@ ARRAYS = ArraySteering()
 
 
 def require_going_on(row: Array, otherwise: str) -> None:
-    """Refuse what cannot be asked of an array that has ended, or is about to.
+    """Check that an array has not ended and is not about to.
 
     Raises:
-        Conflict: It has, or is.
+        Conflict: It has ended, or is stopping or being deleted.
     """
     if row.ended or row.deleting or row.state.stopping:
         msg = f"array {row.name!r} is {row.phase(load_array(row.spec))}: {otherwise}"
@@ -88,5 +88,5 @@ def require_going_on(row: Array, otherwise: str) -> None:
 
 
 def no_such_array(reference: str) -> NotFound:
-    """Say that there is no array of that name or id."""
+    """Return the error for an array that does not exist."""
     return NotFound(f"array {reference!r} does not exist", hint="holdfast get arrays")

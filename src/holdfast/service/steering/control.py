@@ -1,9 +1,9 @@
-"""Asks the controller to do something with a piece of work of any kind.
+"""Requests that the controller act on a piece of work of any kind.
 
-What its state, with everything asked of it before, does not allow is refused here, so that a caller hears it at once;
-the controller alone changes the work. A new request is compared with all that was accepted before it, never with what
-happens to be in force. The order of acceptance is the order of versions: with ``if_match`` something is asked only
-while a workload has one of these, else ``VersionConflict``.
+A request that the work's state does not allow is refused here, so that the caller hears it at once; only the controller
+changes the work. A new request is compared with the state after all requests accepted before it, never with the state
+in force. The order of acceptance is the order of versions: with ``if_match`` a request is accepted only while the
+workload has one of these versions, else ``VersionConflict``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ T = TypeVar("T")
 W = TypeVar("W", bound="Job | Owner")
 R = TypeVar("R", bound="Owner")
 _KINDS = {Act.SUSPEND: RequestKind.HOLD, Act.RESUME: RequestKind.RELEASE}
-"""Requests that are called otherwise than the acts."""
+"""Requests whose names differ from their acts."""
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 Versions: TypeAlias = "frozenset[str] | None"
 """Resource versions, one of which a workload must have; ``None``: any."""
@@ -43,47 +43,47 @@ _MOST_TRIES = 100
 
 
 class Steering(ABC, Generic[W]):
-    """How one kind of work is steered."""
+    """The rules for steering one kind of work."""
 
     kind: type[W]
 
     @abstractmethod
     def find(self, store: Store, reference: str, act: Act) -> W:
-        """Find one as it is with all that was asked of it, to do so to it.
+        """Find the work with all pending requests applied.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
         """
 
     @abstractmethod
     def allow(self, control: Control[W], act: Act, row: W, what: Mapping[str, Any]) -> str | None:
-        """Return the payload of the request; ``None``: it is so already, or about to be, and is left alone.
+        """Return the payload of the request; ``None`` if there is nothing to do.
 
         Raises:
-            Conflict: Its state does not allow it.
+            Conflict: The work's state does not allow the act.
         """
 
     def request_kind(self, act: Act, what: Mapping[str, Any]) -> RequestKind:
-        """Return what the controller is asked for; ``what`` is as in ``allow``."""
+        """Return the request's kind; ``what`` is as in ``allow``."""
         del what
         return _KINDS.get(act) or RequestKind(act.value)
 
     def accepted(self, row: W, request: Request) -> W:
-        """Return what is answered once something is asked of it."""
+        """Return the work as it is answered once the request is accepted."""
         del request
         return row
 
 
 class OwnerSteering(Steering[R]):
-    """How a kind is steered whose workloads are made of jobs."""
+    """The rules for steering a kind of work that consists of jobs."""
 
     @abstractmethod
     def done(self, row: R, request: Request) -> R:
-        """Do to one what the controller does with a request, as far as others are compared with it."""
+        """Apply a request as the controller does, as far as later requests are compared with it."""
 
     @abstractmethod
     def read(self, row: R) -> object:
-        """Read what one should be.
+        """Read the specification.
 
         Raises:
             UnreadableSpec: It is damaged.
@@ -91,14 +91,14 @@ class OwnerSteering(Steering[R]):
 
     @abstractmethod
     def nothing(self, name: str) -> object:
-        """Return what a damaged one is taken for, which can only be deleted."""
+        """Return the specification that stands in for a damaged one; such work can only be deleted."""
 
     def as_accepted(self, pending: AskedOf[R]) -> R:
         """Return one as it is once all that was asked of it is done; how its jobs stand is left as it is."""
         return reduce(self.done, pending.requests, pending.workload)
 
     def find(self, store: Store, reference: str, act: Act) -> R:
-        """Find one as it is with all that was asked of it; deleting is the way to be rid of a damaged one."""
+        """Find the work with all pending requests applied. Damaged work can be found only to delete it."""
         try:
             row = self.as_accepted(store.asked_of(self.kind, reference))
             self.read(row)
@@ -111,15 +111,15 @@ class OwnerSteering(Steering[R]):
 
 
 class Control(Struct, Generic[W], frozen=True):
-    """Asks for something to be done with work of one kind."""
+    """Requests acts on work of one kind."""
 
     rules: Steering[W]
     store: Store
     clock: Clock
     actor: str = ""
-    """Who asks, where a call does not say."""
+    """The actor of requests whose call names no caller."""
     make_room: Callable[[], bool] = lambda: False
-    """Gives up what is kept of a full disk; returns whether there is more room now."""
+    """Frees the reserve kept for a full disk; returns whether there is more room now."""
 
     def ask(
         self,
@@ -131,19 +131,19 @@ class Control(Struct, Generic[W], frozen=True):
         if_match: Versions = None,
         what: Mapping[str, Any] = NOTHING,
     ) -> W:
-        """Ask for something to be done with one; what is so already, or about to be, is left alone.
+        """Request an act on a piece of work, unless there is nothing to do.
 
         Args:
-            act: What is asked for.
-            reference: What names it.
-            reason: Why, for people.
-            caller: Who asks.
-            if_match: It must have one of these versions.
-            what: What else the rules of its kind take: which part is meant, or what it is changed to.
+            act: The act.
+            reference: Name or id of the work.
+            reason: A reason for people.
+            caller: The caller.
+            if_match: Versions, one of which the work must have.
+            what: Further arguments of the kind's rules, such as a part of the work, or a change.
 
         Raises:
-            NotFound: There is none, or not the part of it that is meant.
-            Conflict: Its state does not allow it.
+            NotFound: The work, or that part of it, does not exist.
+            Conflict: The work's state does not allow the act.
         """
         with audited(self.store, caller, act, self.rules.kind.info.subject, reference):
             return in_order(lambda: self._asked(act, reference, reason, caller, if_match, what), if_match)
@@ -172,13 +172,13 @@ class Control(Struct, Generic[W], frozen=True):
         payload: str = "",
         version: int | None = None,
     ) -> Request:
-        """Append a request, of many by one in one transaction; where it does not apply, nothing happens."""
+        """Append one request for several targets, in one transaction. Where it does not apply, nothing happens."""
         actor = self.actor if caller is None else caller.actor
         request = Request(kind, targets, self.clock.now(), actor=actor, reason=reason, payload=payload)
         try:
             self.store.append(request, caller=caller, version=version)
         except Unavailable:
-            # The very work that fills the disk must be possible to cancel.
+            # Users must be able to cancel the very work that fills the disk.
             if kind not in CANCELS or not self.make_room():
                 raise
             self.store.append(request, caller=caller, version=version)
@@ -186,7 +186,7 @@ class Control(Struct, Generic[W], frozen=True):
 
 
 def require_match(row: Job | Owner, versions: Versions) -> None:
-    """Check that a workload has one of the versions its caller knows.
+    """Check that a workload has one of the versions that its caller knows.
 
     Raises:
         VersionConflict: It has another.

@@ -1,4 +1,4 @@
-"""What can be asked of a job that is there."""
+"""The rules for cancelling, holding, releasing, retrying, preempting and reprioritizing jobs."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class JobSteering(Steering[Job]):
         return store.job(reference)
 
     def allow(self, control: Control[Job], act: Act, row: Job, what: Mapping[str, Any]) -> str | None:
-        """Say whether one may be."""
+        """Check that a job may be acted on in this way; returns the payload of the request."""
         return _ALLOWED[act](control, row, **what)
 
     def request_kind(self, act: Act, what: Mapping[str, Any]) -> RequestKind:
-        """Return what the controller is asked for: whether a job has started, it alone knows."""
+        """Return the request's kind. Only the controller can tell whether a job has started."""
         if act is Act.CANCEL and what.get("unless_started"):
             return RequestKind.CANCEL_UNLESS_STARTED
         return super().request_kind(act, what)
@@ -56,8 +56,8 @@ JOBS = JobSteering()
 
 def _cancel(control: Control[Job], job: Job, *, unless_started: bool = False) -> str | None:
     if unless_started and job.started_at is not None:
-        msg = f"job {job.name!r} ({job.id}) has started: it is not cancelled"
-        raise Conflict(msg, hint=f"cancel it all the same: holdfast cancel {job.id}")
+        msg = f"job {job.name!r} ({job.id}) has started, so it was not cancelled"
+        raise Conflict(msg, hint=f"cancel it anyway: holdfast cancel {job.id}")
     if job.state is JobState.CANCELLED or job.cancel_requested:
         return None
     if not _is_stray(control.store, job):
@@ -89,7 +89,7 @@ def _release(control: Control[Job], job: Job) -> str | None:
 
 
 def _retry(control: Control[Job], job: Job, *, change: Callable[[JobSpec], JobSpec] | None = None) -> str | None:
-    """Say whether a job may be retried; ``change`` makes what it asks for from now on of what it asks for now."""
+    """Check that a job may be retried; ``change`` turns its specification into a new one."""
     _check_retry(control.store, job)
     new_spec, payload = load_spec(job.spec), ""
     if change is not None:
@@ -101,14 +101,14 @@ def _retry(control: Control[Job], job: Job, *, change: Callable[[JobSpec], JobSp
     total_s, waits = new_spec.total_deadline_s, new_spec.after and job.ready_at is None
     if total_s is not None and not waits and counted_from(job) + total_s <= control.clock.now():
         msg = f"the total deadline of job {job.name!r} ({job.id}) is over"
-        raise Conflict(msg, hint="give it more: holdfast retry JOB --set totalDeadline=48h")
+        raise Conflict(msg, hint="extend it: holdfast retry JOB --set totalDeadline=48h")
     return payload
 
 
 def _preempt(_: Control[Job], job: Job) -> str | None:
     if job.state is not JobState.RUNNING or job.cancel_requested:
         standing = "being cancelled" if job.cancel_requested and not job.terminal else str(job.state)
-        msg = f"job {job.name!r} ({job.id}) is {standing}: only what runs has a place to give up"
+        msg = f"job {job.name!r} ({job.id}) is {standing}: only a running job can be preempted"
         raise Conflict(msg)
     return ""
 
@@ -129,7 +129,7 @@ _ALLOWED: Mapping[Act, Callable[..., str | None]] = {
 
 
 def suspend_as(control: Control[Job], job: Job, *, suspend: bool, caller: Caller | None = None) -> bool:
-    """Have a Kubernetes Job suspended or not, as its manifest says; returns whether that changes anything."""
+    """Suspend or resume a Kubernetes Job, as its manifest says; returns whether that changes anything."""
     if job.terminal or job.cancel_requested or _suspended(control.store, job) is suspend:
         return False
     with audited(control.store, caller, Act.HOLD if suspend else Act.RELEASE, Subject.JOB, job.id):
@@ -138,7 +138,7 @@ def suspend_as(control: Control[Job], job: Job, *, suspend: bool, caller: Caller
 
 
 def _check_retry(store: Store, job: Job) -> None:
-    """Refuse to retry what is not for a user to start."""
+    """Refuse to retry a job that a user cannot start."""
     named = f"job {job.name!r} ({job.id})"
     if job.of_set is not None:
         kind = kind_of_owner(store, job.of_set)
@@ -147,15 +147,15 @@ def _check_retry(store: Store, job: Job) -> None:
         raise Conflict(msg, hint=hint)
     if job.child is not None and job.terminal:
         msg, hint = (
-            f"{named} is a task of an array that has counted it",
-            f"run it again in an array of its own: holdfast rerun {_array_of(job)} --index {job.child.index}",
+            f"{named} is a task whose end its array has already counted",
+            f"rerun it as a new array: holdfast rerun {_array_of(job)} --index {job.child.index}",
         )
         raise Conflict(msg, hint=hint)
     if load_kube(job.spec) is not None:
-        msg, hint = f"{named} is a Kubernetes Job, which has ended once it has", "delete it and create it again"
+        msg, hint = f"{named} is a Kubernetes Job, which runs only once", "delete it and create it again"
         raise Conflict(msg, hint=hint)
     if job.state is JobState.WAITING:
-        msg = f"{named} waits for others, and is not retried before they have ended"
+        msg = f"{named} waits for other work, and cannot be retried before that has ended"
         raise Conflict(msg, hint=f"holdfast why {job.id}")
     if job.state is JobState.RUNNING or (job.cancel_requested and not job.terminal):
         msg = f"{named} is {'being cancelled' if job.cancel_requested else 'running'}: it cannot be retried yet"
@@ -163,7 +163,7 @@ def _check_retry(store: Store, job: Job) -> None:
 
 
 def _suspended(store: Store, job: Job) -> bool:
-    """Whether a Kubernetes Job is suspended, or will be once the controller has acted on all that was asked."""
+    """Whether a Kubernetes Job is suspended, or will be once the controller has carried out all requests."""
     kinds = [request.kind for request in store.requests(limit=_MOST_PENDING) if job.id in request.targets]
     last = next((kind for kind in reversed(kinds) if kind in {RequestKind.HOLD, RequestKind.RELEASE}), None)
     if last is not None:
@@ -180,7 +180,7 @@ def _instead(kind: KindInfo) -> str:
 
 
 def _is_stray(store: Store, job: Job) -> bool:
-    """Whether a job is of work that is not there, as its row is damaged: nobody else could end it."""
+    """Whether a job's owner does not exist, because a row is damaged: then only the user can end the job."""
     if job.of_set is None:
         return False
     try:
@@ -197,7 +197,7 @@ def _may_be_released(store: Store, job: Job) -> bool:
 
 
 def _stops(store: Store, job: Job) -> bool:
-    """Whether a job was held as it ran, and is Held once that has stopped."""
+    """Whether a running job was held, and becomes Held once it has stopped."""
     if job.state is not JobState.RUNNING:
         return False
     pods = known_pods(store, job)
@@ -208,7 +208,7 @@ def _stops(store: Store, job: Job) -> bool:
 
 
 def _hold_is_pending(store: Store, job: Job) -> bool:
-    """Whether the controller has yet to act on a hold, as when no server is running."""
+    """Whether a hold is still to be carried out, for instance because no server is running."""
     pending = store.requests(limit=_MOST_PENDING)
     return not job.terminal and any(
         request.kind is RequestKind.HOLD and job.id in request.targets for request in pending
@@ -216,12 +216,12 @@ def _hold_is_pending(store: Store, job: Job) -> bool:
 
 
 def _array_of(task: Job) -> str:
-    """Name the array that a task is of."""
+    """Return the name of a task's array."""
     return task.name.rpartition("-")[0]
 
 
 def _check_free(store: Store, job: Job, verb: str) -> None:
-    """Refuse to steer a job that is its owner's to start and stop."""
+    """Refuse to steer a job that its owner starts and stops."""
     if job.of_set is not None and not job.terminal:
         kind = kind_of_owner(store, job.of_set)
         msg = f"job {job.name!r} ({job.id}) belongs to a {kind.noun}, which starts and stops it: it cannot be {verb}"

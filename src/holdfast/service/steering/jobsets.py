@@ -1,4 +1,4 @@
-"""What can be asked of a job set that is there."""
+"""The rules for suspending, resuming, restarting and deleting job sets."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _VERBS = {Act.SUSPEND: "suspended", Act.RESUME: "resumed", Act.RESTART: "restart
 
 
 class JobSetSteering(OwnerSteering[JobSet]):
-    """Job sets are suspended, resumed, restarted, all or a part, and deleted."""
+    """Job sets are suspended, resumed, restarted as a whole or in part, and deleted."""
 
     kind = JobSet
 
     def read(self, row: JobSet) -> JobSetSpec:
-        """Read what one should be."""
+        """Read a job set's specification."""
         return set_spec_of(row)
 
     def nothing(self, name: str) -> JobSetSpec:
-        """Return what a damaged one is taken for."""
+        """Return the specification that stands in for a damaged one."""
         return JobSetSpec(name=name)
 
     def done(self, row: JobSet, request: Request) -> JobSet:
-        """Do to one what the controller does with a request, as far as it is written in the manifest."""
+        """Apply a request to a job set as the controller does, as far as the manifest changes."""
         if row.deleting:
             return row
         if request.kind is RequestKind.DELETE:
@@ -50,11 +50,11 @@ class JobSetSteering(OwnerSteering[JobSet]):
         return evolve(row, manifest=change.manifest, spec=change.spec, generation=row.generation + 1)
 
     def accepted(self, row: JobSet, request: Request) -> JobSet:
-        """Return a set as it is accepted to become."""
+        """Return a set as it will be once the request is carried out."""
         return evolve(self.done(row, request), version=row.version + 1)
 
     def allow(self, control: Control[JobSet], act: Act, row: JobSet, what: Mapping[str, Any]) -> str | None:
-        """Say whether one may be suspended, resumed, restarted or deleted; ``group`` and ``index`` name a part."""
+        """Check that a set may be suspended, resumed, restarted or deleted; ``group`` and ``index`` name a part."""
         del control
         if act is Act.DELETE:
             return None if row.deleting else ""
@@ -79,7 +79,7 @@ JOB_SETS = JobSetSteering()
 
 
 def _try_restart(row: JobSet, group: str | None, index: int | None) -> None:
-    """Try a restart on what is stored; what comes of it is the controller's to store.
+    """Try a restart on the stored state. The controller stores the real one.
 
     Raises:
         NotFound: There is no such replicated job or job.

@@ -90,7 +90,7 @@ def _require_attempt(connection: Connection, endpoint: ProgramEndpoint) -> None:
         message = "another attempt of the job is the current one by now"
         raise Conflict(message)
     if job.state != JobState.RUNNING:
-        message = f"the job is {job.state}: endpoints are those of a program that runs"
+        message = f"the job is {job.state}: only a running job can register endpoints"
         raise Conflict(message)
 
 
