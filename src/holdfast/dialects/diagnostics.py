@@ -1,4 +1,4 @@
-"""Finds every problem in a text that does not parse as a whole, by checking each of its documents separately."""
+"""Finds every problem in a text that cannot be parsed as a whole, by checking each of its documents separately."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MOST_PROBLEMS = 100
-"""The most problems reported of an unreadable text."""
+"""The most problems reported for an unreadable text."""
 _NEXT_YAML = re.compile(r"^---(?=\s)", re.MULTILINE)
 
 
@@ -25,7 +25,7 @@ def all_problems(text: str, error: InvalidManifest) -> list[Problem]:
 
     Args:
         text: A text that could not be read.
-        error: Why; reported as it is when the text is one document or its documents cannot be told apart.
+        error: Why; reported as it is if the text is one document, or its documents cannot be told apart.
     """
     if len(text) > LARGEST_TEXT:
         return list(error.problems)
@@ -37,7 +37,7 @@ def all_problems(text: str, error: InvalidManifest) -> list[Problem]:
 
 
 def _pieces(text: str) -> Iterator[tuple[int, str]]:
-    """Cut a text into its documents, each with its first line."""
+    """Split a text into its documents, each with its first line."""
     if text.lstrip("\ufeff \t\r\n")[:1] == "{":
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         alone = sum(_is_object(line) for _, line in lines)
@@ -80,5 +80,5 @@ def _problems_of_fields(documents: Iterable[Document], line: int) -> list[Proble
 
 
 def _moved(problem: Problem, line: int) -> Problem:
-    """Count lines from the text's beginning instead of the piece's."""
+    """Count lines from the beginning of the text instead of the document."""
     return problem if problem.line is None else evolve(problem, line=problem.line + line - 1)

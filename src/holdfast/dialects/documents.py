@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 LARGEST_TEXT = 16 * 1024 * 1024
 DEEPEST = 64
 LARGEST_SECOND_LOOK = 1024 * 1024
-"""Up to this size JSON is read again as YAML where that gives better errors."""
+"""Characters up to which invalid JSON is read again as YAML for better errors."""
 _PLACEHOLDER = re.compile(r"^([^#\n]*?[:-][ \t]+)(\{\{[^{}\n']*\}\})([ \t]*(?:#[^\n]*)?)$", re.MULTILINE)
-"""A plain value that is all placeholder: ``key: {{name}}``."""
+"""A plain value that is one placeholder: ``key: {{name}}``."""
 _NOT_SPACE = re.compile(r"[^ \t\n\r]")
 
 
@@ -35,9 +35,9 @@ class Document(Struct, frozen=True):
     lines: Mapping[str, int] = field(default_factory=dict)
     """1-based line by field path; ``""`` is the document itself."""
     index: int = 0
-    """Its place in the input, from 0."""
+    """Its position in the input, from 0."""
     warnings: tuple[Problem, ...] = ()
-    """What a lenient reading accepted; those of the whole input are with its first document."""
+    """Warnings of a lenient reading; those about the whole input are with its first document."""
 
     def line_of(self, path: str) -> int | None:
         """Return the line of a field, or of its nearest known parent."""
@@ -57,10 +57,10 @@ def read_documents(
 
     Args:
         text: YAML with any number of documents, one JSON object, or JSON objects one after another.
-        name: What to call the input in messages.
+        name: The input's name in messages.
         largest: The most characters accepted.
-        lenient: Accept duplicate keys, of which the last counts, and template placeholders that were not filled
-            in; the first document has the warnings then.
+        lenient: Accept duplicate keys, of which the last one counts, and unfilled template placeholders; both become
+            warnings of the first document.
 
     Raises:
         InvalidManifest: With every problem found.
@@ -171,7 +171,7 @@ def _read_json(text: str, name: str) -> list[Document]:
 
 
 def _read_json_as_yaml(text: str, name: str, error: ValueError) -> list[Document]:
-    """Try YAML for text that begins like JSON but is not; if both fail, the error is of the format it looks like."""
+    """Try YAML for text that begins like JSON but is not; if both fail, report the format that the text resembles."""
     if len(text) <= LARGEST_SECOND_LOOK:
         try:
             return _read_yaml(text, name)
@@ -236,7 +236,7 @@ def _json_problem(error: Exception, text: str) -> Problem:
 
 
 def _line_of_duplicate(text: str) -> int | None:
-    """Find the line of the first duplicate key; the JSON reader does not report it, except for one object a line."""
+    """Find the line of the first duplicate key, which the JSON reader reports only for one object per line."""
     for number, line in enumerate(text.split("\n"), 1):
         try:
             json.loads(line, object_pairs_hook=_unique)

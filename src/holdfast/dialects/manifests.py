@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from holdfast.dialects.jobset.reading import KubeManifest
 
 Manifest: TypeAlias = JobSpec | ArraySpec | JobSetSpec | RetryPolicy | Queue | FailureCategory | Notifier
-"""Everything a manifest can be."""
+"""Every result of reading a manifest."""
 
 
 class Reading(Struct, frozen=True):
     """The result of reading one manifest."""
 
     manifest: Manifest | None
-    """``None`` when there are problems."""
+    """``None`` if there are problems."""
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     """What is legal but dubious, accepted by a lenient reading, or ignored here."""
@@ -80,12 +80,12 @@ def _as_manifest(kube_manifest: KubeManifest | None, notes: ManifestNotes) -> Ma
 
 
 def _of_package(package: str) -> Callable[[Mapping[str, Any], ManifestNotes], Any]:
-    """Find the reader of a kind whose code is in one place."""
+    """Find the reader of a kind that has its code in one place."""
     return lambda value, notes: import_module(f"{package}.manifest").read(value, notes)
 
 
 class EntryFormat(NamedTuple):
-    """How entries of one kind are read from manifests, and written."""
+    """Reads and writes the manifests of one kind of entry."""
 
     read: Callable[..., Any]
     write: Callable[[Any], dict[str, Any]]
@@ -101,7 +101,7 @@ _FORMATS = {
 
 
 def format_of(info: entries.EntryInfo) -> EntryFormat:
-    """Return how the manifests of a kind of entry are read and written."""
+    """Return the format of a kind of entry."""
     return _FORMATS[info]
 
 
@@ -117,7 +117,7 @@ _READERS: dict[tuple[str, str], Callable[[Mapping[str, Any], ManifestNotes], Man
     **{(API_VERSION, kind.manifest): _of_package(kind.package) for kind in KINDS.values() if kind.package},
 }
 JOB_KINDS = ((API_VERSION, "Job"), (BATCH_VERSION, "Job"))
-"""What can be submitted as a job."""
+"""The kinds that can be submitted as a job."""
 
 
 def read_one(
@@ -129,7 +129,7 @@ def read_one(
         document: The manifest as written.
         path: The prefix of the problems' paths.
         lenient: Accept what Kubernetes accepts in its kinds, with a warning for each.
-        engines: Lists those that may run it, which refuse what none of them can do.
+        engines: Lists the engines that may run it; what none of them supports is refused.
     """
     value = document.value if isinstance(document, Document) else document
     notes = ManifestNotes(lenient, engines)
@@ -159,7 +159,7 @@ def read_manifest(document: Document | Mapping[str, Any], *, path: str = "", len
 
 
 def located(problem: Problem, document: Document | Mapping[str, Any], path: str = "") -> Problem:
-    """Give a problem its line in a document, and put ``path`` before its own."""
+    """Give a problem its line in a document, and prefix its path by ``path``."""
     line = document.line_of(problem.path) if isinstance(document, Document) and problem.line is None else problem.line
     where = f"{path}.{problem.path}" if path and problem.path else path or problem.path
     return evolve(problem, path=where, line=line)
@@ -194,9 +194,9 @@ def _unsupported(field: str, value: object, allowed: tuple[str, ...]) -> Problem
 
 
 def manifest_warnings(manifest: object) -> tuple[Problem, ...]:
-    """List what is legal but dubious in a manifest: unreachable rules, unused settings, what no failure has.
+    """List what is legal but dubious in a manifest: unreachable rules, unused settings, impossible matches.
 
-    The warnings of job sets and Kubernetes Jobs are found while they are read, see ``read_one``.
+    Warnings of job sets and Kubernetes Jobs are found while they are read, see ``read_one``.
     """
     if isinstance(manifest, RetryPolicy):
         return tuple(policy_warnings(manifest, "spec"))

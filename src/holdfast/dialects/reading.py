@@ -1,7 +1,7 @@
 """A strict reader of one mapping's fields.
 
-Every getter notes what is wrong and returns its default, so that one pass finds all problems.
-``finish`` reports unknown fields: those that no getter asked for.
+Every getter notes problems and returns its default, so that one pass finds all problems. ``finish`` reports unknown
+fields: those that no getter has read.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LONGEST_TEXT = 4096
 LONGEST_PATTERN = 1000
 LONGEST_QUOTE = 80
 MOST_UNKNOWN = 100
-"""Unknown fields of one mapping that are named, each with a hint, which is slow."""
+"""Unknown fields that are named per mapping, each with a hint, which takes time to find."""
 NAME_RULE = (
     "must consist of lowercase alphanumeric characters or '-', and must start and end with an alphanumeric character"
 )
@@ -39,7 +39,7 @@ _REGEX.log_errors = False
 
 
 def kind_of(value: object) -> str:
-    """Name a value's type the way people who write YAML do."""
+    """Name a value's type as people who write YAML do."""
     if isinstance(value, bool):
         return "a boolean"
     if isinstance(value, (int, float)):
@@ -58,7 +58,7 @@ def shown(value: object) -> str:
 
 
 def regex_error(pattern: str) -> str | None:
-    """Say what is wrong with an RE2 pattern, or ``None`` when it compiles."""
+    """Return the problem of an RE2 pattern, or ``None`` if it compiles."""
     try:
         re2.compile(pattern, options=_REGEX)
     except re2.error as error:
@@ -68,12 +68,12 @@ def regex_error(pattern: str) -> str | None:
 
 
 class Fields:
-    """One mapping being read; remembers which fields were asked for."""
+    """Reads one mapping, and remembers which fields were read."""
 
     __slots__ = ("_names", "path", "problems", "value")
 
     def __init__(self, value: Mapping[str, Any], path: str, problems: list[Problem]) -> None:
-        """Start to read ``value``, noting problems with field paths below ``path``."""
+        """Read ``value``; problems get field paths below ``path``."""
         self.value = value
         self.path = path
         self.problems = problems
@@ -86,28 +86,28 @@ class Fields:
     def problem(
         self, name: str, message: str, *, allowed: Sequence[str] = (), hint: str | None = None, line: int | None = None
     ) -> None:
-        """Note a problem of a field; an empty name is the mapping itself."""
+        """Add a problem of a field; an empty name stands for the mapping itself."""
         path = self.at(name) if name else self.path
         self.problems.append(Problem(path, message, tuple(allowed), hint, line))
 
     def has(self, name: str) -> bool:
-        """Whether a field is there and not null."""
+        """Whether a field is present and not null."""
         return self.value.get(name) is not None
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of the fields that were asked for."""
+        """The names of the fields that were read."""
         return frozenset(self._names)
 
     def lacks(self, names: frozenset[str]) -> bool:
-        """Whether none of these fields is there, not even null; then they have been asked for."""
+        """Whether none of these fields is present, even as null; they then count as read."""
         if not names.isdisjoint(self.value):
             return False
         self._names |= names
         return True
 
     def raw(self, name: str, *, required: bool = False) -> object:
-        """Take a field as it is; ``None`` when it is absent or null."""
+        """Take a field as it is; ``None`` if it is absent or null."""
         self._names.add(name)
         value = self.value.get(name)
         if value is None and required:
@@ -115,7 +115,7 @@ class Fields:
         return value
 
     def mistyped(self, name: str, value: object, expected: str, hint: str | None = None) -> None:
-        """Note a value of the wrong type."""
+        """Add a problem: the value has the wrong type."""
         self.problem(name, f"must be {expected}, not {kind_of(value)} {shown(value)}", hint=hint)
 
     def text(self, name: str, *, required: bool = False, longest: int = LONGEST_TEXT) -> str | None:
@@ -129,7 +129,7 @@ class Fields:
         return str(value)
 
     def check_text(self, name: str, value: object, *, longest: int = LONGEST_TEXT) -> bool:
-        """Whether a value is plain text of bounded length; notes the problem when it is not."""
+        """Whether a value is text of bounded length; adds a problem if not."""
         if isinstance(value, Ambiguous):
             self.problem(name, f"{shown(value)} is unclear: unquoted it is {value.kind}", hint=f'quote it: "{value}"')
         elif not isinstance(value, str):
@@ -150,7 +150,7 @@ class Fields:
         return value if value is not None and self.check_name(name, value) else None
 
     def check_name(self, field: str, value: str) -> bool:
-        """Whether a text is a DNS label; notes the problem when it is not."""
+        """Whether a text is a DNS label; adds a problem if not."""
         if len(value) > LONGEST_NAME:
             self.problem(field, f"name {shown(value)} must be at most {LONGEST_NAME} characters")
         elif not DNS_LABEL.fullmatch(value):
@@ -289,7 +289,7 @@ class Fields:
         return self.check_text(f"{name}.{key}", text, longest=longest)
 
     def nested(self, name: str, *, required: bool = False) -> Fields | None:
-        """Read a mapping with fields of its own; its reader must be finished by the caller."""
+        """Read a mapping with fields of its own; the caller finishes its reader."""
         value = self.raw(name, required=required)
         if value is None:
             return None
@@ -309,7 +309,7 @@ class Fields:
         return readers
 
     def finish(self) -> None:
-        """Report unknown fields; of very many, the first ones and the number of the others."""
+        """Report unknown fields: the first ones by name, and the number of the others."""
         unknown = [name for name in self.value if name not in self._names]
         if not unknown:
             return

@@ -1,7 +1,7 @@
 """Reads plain YAML scalars and marks the ambiguous ones.
 
-YAML 1.1 and 1.2 disagree about ``NO``, ``010``, ``1:30`` and ``2024-01-01``. Such a scalar stays text that
-remembers what else it could be, so that the field it is for can refuse it with a hint.
+YAML 1.1 and 1.2 disagree about ``NO``, ``010``, ``1:30`` and ``2024-01-01``. Such a scalar stays text that remembers
+its other meaning, so that the reader of its field can refuse it with a hint.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _SPECIAL_FLOATS = frozenset({".inf", "-.inf", "+.inf", ".nan"})
 _INFINITE = "an infinite number"
 _MOST_DIGITS = 40
 _MOST_ZEROS = 20
-"""In a number that is written without an exponent."""
+"""The most digits of a number written without an exponent."""
 
 
 class Ambiguous(str):
-    """A plain scalar that YAML versions read differently; ``kind`` says as what else."""
+    """A plain scalar that YAML versions read differently; ``kind`` names the other reading."""
 
     __slots__ = ("kind",)
     kind: str
@@ -53,13 +53,13 @@ def read_plain(text: str) -> object:
 
 
 def read_json_number(text: str) -> object:
-    """Read a number of JSON that is no whole one: there is one way to read it, unless it is beyond all bounds."""
+    """Read a JSON number with a fraction or exponent: there is one way to read it, unless it is out of bounds."""
     number = float(text)
     return number if math.isfinite(number) else Ambiguous(text, _INFINITE)
 
 
 def write_number(number: float) -> str:
-    """Write a number for a program: as Python does, but very small and large ones without an exponent, too."""
+    """Write a number for a program: like Python, but small and large ones without an exponent, too."""
     text = repr(number)
     if "e" not in text or abs(math.log10(abs(number))) > _MOST_ZEROS:
         return text

@@ -24,7 +24,7 @@ _PLAIN_TAGS = {
 
 
 class Root(Struct, gc=True):
-    """One YAML document, whatever it holds."""
+    """One YAML document of any type."""
 
     value: Any = None
     lines: dict[str, int] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class _Container(Struct, gc=True):
 
 
 class _Refused(Exception):
-    """Reading cannot go on."""
+    """The text cannot be read any further."""
 
     def __init__(self, message: str, line: int, hint: str | None = None) -> None:
         super().__init__(message)
@@ -52,11 +52,11 @@ def read_yaml(text: str, *, deepest: int, doubled: list[Problem] | None = None) 
 
     Args:
         text: The text.
-        deepest: How many levels it may be nested.
-        doubled: Where to note duplicate keys, of which the last then counts; by default they are problems.
+        deepest: The most levels of nesting.
+        doubled: Where to add duplicate keys, of which the last one counts then; by default they are problems.
 
     Returns:
-        The documents read, and the problems found; reading stops at the first that leaves the rest unclear.
+        The documents and the problems; reading stops at the first problem that leaves the rest unclear.
     """
     builder = _Builder(deepest, doubled)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -163,7 +163,7 @@ class _Builder:
             raise _Refused(msg, line)
 
     def _place(self, value: object, line: int, size: int, written: str | None = None) -> str:
-        """Put a value at the current position; return its path."""
+        """Put a value at the current position; returns its path."""
         self._nodes += 1
         if self._nodes > MOST_NODES:
             msg = f"holds more than {MOST_NODES} values"
@@ -196,7 +196,7 @@ class _Builder:
         if written == "<<":
             msg = "merge keys (<<) are not accepted"
             raise _Refused(msg, line, "write the fields out")
-        # `on` is a field here, and no key of anything is true; the other words of YAML 1.1 are more likely mistakes.
+        # `on` is a field here, and no mapping has a key for true; the other words of YAML 1.1 are more likely mistakes.
         if not isinstance(key, str) or (isinstance(key, Ambiguous) and written != "on"):
             self.problems.append(
                 Problem("", f"the key {written!r} is not text", hint=f'quote it: "{written}"', line=line)

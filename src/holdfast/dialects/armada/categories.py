@@ -24,7 +24,7 @@ CONDITIONS = (
     FailureCondition.EVICTED.value,
     FailureCondition.DEADLINE_EXCEEDED.value,
 )
-"""What Armada's executor can see on a pod."""
+"""The conditions that Armada's executor can observe on a pod."""
 MATCHERS = ("onConditions", "onExitCodes", "onTerminationMessage", "onPodError", "onPodEvents")
 
 

@@ -1,6 +1,7 @@
-"""Reads the part of Armada's configuration that is about retries and failures; the rest of it is left alone.
+"""Reads the part of Armada's configuration that concerns retries and failures; the rest is ignored.
 
-``scheduling.retryPolicy`` is the scheduler's, ``application.errorCategories`` the executor's; one file can have both.
+``scheduling.retryPolicy`` belongs to the scheduler, ``application.errorCategories`` to the executor; one file can have
+both.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_RETRIES = 20
 DEFAULT_BACKOFF = Backoff(initial_s=0.0, max_s=600.0, multiplier=2.0)
-"""Those of the design document."""
+"""The defaults of the design document."""
 _RETRIES, _CATEGORIES = "scheduling.retryPolicy", "application.errorCategories"
 
 
 def read_configuration(value: Mapping[str, Any], *, file: str, problems: list[Problem]) -> FileSettings | None:
-    """Read a configuration; ``None`` when anything was wrong.
+    """Read a configuration; ``None`` if anything is wrong.
 
     Args:
         value: The whole file.
         file: Its name.
-        problems: Where to note what is wrong.
+        problems: Where to add problems.
     """
     before = len(problems)
     root = Fields(value, "", problems)
@@ -54,7 +55,7 @@ def read_configuration(value: Mapping[str, Any], *, file: str, problems: list[Pr
 
 
 def _read_retries(fields: Fields) -> FileRetries:
-    """Read ``retryPolicy``; without ``enabled`` it is off, as upstream has it."""
+    """Read ``retryPolicy``; without ``enabled`` it is off, as upstream."""
     limit = fields.integer("globalMaxRetries", low=0, high=HIGHEST_LIMIT)
     backoff = read_backoff(fields, "defaultBackoff")
     retries = FileRetries(

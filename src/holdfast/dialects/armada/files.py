@@ -1,4 +1,4 @@
-"""Writes queues and retry policies as the files of Armada's users, which read back equal."""
+"""Writes queues and retry policies as Armada's files, which read back equal."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def write_policy_file(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Write a retry policy; one that inherits its limit in the design's form, which alone can say so.
+    """Write a retry policy; one that inherits its limit in the design document's form, which alone can express that.
 
     Args:
         name: Its name.
-        spec: Its fields, as a manifest of Holdfast's has them.
+        spec: Its fields, as in a manifest of Holdfast.
     """
     if spec.get("retryLimit") is None:
         return {"apiVersion": ARMADA_NESTED, "kind": "RetryPolicy", "metadata": {"name": name}, "spec": dict(spec)}
@@ -29,11 +29,11 @@ def write_policy_file(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write_queue_file(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Write a queue; what Armada has no word for is left out.
+    """Write a queue without the fields that Armada does not know.
 
     Args:
         name: Its name.
-        spec: Its fields, as a manifest of Holdfast's has them.
+        spec: Its fields, as in a manifest of Holdfast.
 
     Raises:
         InvalidManifest: The fields are not those of a queue.

@@ -1,6 +1,6 @@
-"""Checks the items of Armada's submissions as its server does, with its sentences, in its order.
+"""Checks the items of Armada's submissions as its server does, with its messages, in its order.
 
-Upstream stops at the first; here all are found, and the first of them is the one its users know.
+Upstream stops at the first problem; here all are found, and the first is the one that its users know.
 Source: the rules of ``SubmitJobs`` and the ``submission`` section of the shipped configuration.
 """
 
@@ -20,7 +20,7 @@ LONGEST_CLIENT_ID = 100
 LARGEST_POD = 65_535
 """Bytes."""
 PRIORITY_CLASSES = ("armada-default", "armada-preemptible", "armada-resilient")
-"""Those the shipped configuration knows; the first is the default."""
+"""The priority classes of the shipped configuration; the first is the default."""
 LONGEST_GRACE_S = 300
 LEAST_MEMORY = Decimal(1024 * 1024)
 GANG = "armadaproject.io/gangId"
@@ -34,7 +34,7 @@ _INIT_CPU = (
 
 
 class ItemProblem(Struct, frozen=True):
-    """Something that is wrong with an item: where in it, and what."""
+    """A problem of an item: its place and the message."""
 
     path: str
     message: str
@@ -42,7 +42,7 @@ class ItemProblem(Struct, frozen=True):
 
 
 def request_findings(queue: str, job_set: str) -> Iterator[ItemProblem]:
-    """Say what is wrong with a submission beside its items."""
+    """Find the problems of a submission apart from its items."""
     if not queue:
         yield ItemProblem("queue", "queue is a required field")
     if not job_set:
@@ -55,14 +55,14 @@ def request_findings(queue: str, job_set: str) -> Iterator[ItemProblem]:
 
 
 def pod_of(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the pod of an item, wherever it is written."""
+    """Return the pod of an item, in whichever field it is."""
     pods = item.get("podSpecs") or []
     pod = item.get("podSpec") or (pods[0] if pods else None)
     return pod if isinstance(pod, dict) else None
 
 
 def item_findings(item: Mapping[str, Any], pod_size: int = 0) -> Iterator[ItemProblem]:
-    """Say what is wrong with an item, ``pod_size`` being the bytes of its pod as it was sent."""
+    """Find the problems of an item; ``pod_size`` is the size of its pod as sent, in bytes."""
     if not item.get("namespace"):
         yield ItemProblem("namespace", "namespace is a required field", "namespace: default")
     pod = pod_of(item)
@@ -94,7 +94,7 @@ def item_findings(item: Mapping[str, Any], pod_size: int = 0) -> Iterator[ItemPr
 
 
 def containers_of(pod: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """List the containers of a pod with where each is: the main ones, then those that run before."""
+    """List the containers of a pod with their paths: main containers, then init containers."""
     containers: list[tuple[str, Mapping[str, Any]]] = []
     for name in ("containers", "initContainers"):
         listed: Sequence[Mapping[str, Any]] = pod.get(name) or []
@@ -120,7 +120,7 @@ def _affinity(pod: Mapping[str, Any]) -> Iterator[ItemProblem]:
 
 
 def _resources(where: str, container: Mapping[str, Any]) -> Iterator[ItemProblem]:
-    """Check that limits and requests are equal, and not less than the least."""
+    """Check that limits equal requests and reach the minimum."""
     name, path = container.get("name", ""), f"{where}.resources"
     amounts = container.get("resources") or {}
     requests, limits = amounts.get("requests") or {}, amounts.get("limits") or {}
@@ -214,7 +214,7 @@ def _ports(pod: Mapping[str, Any]) -> Iterator[ItemProblem]:
 
 
 def gang_findings(items: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, ItemProblem]]:
-    """Say which items are members of gangs, which are not run yet, by their places."""
+    """Find the items that are members of gangs, which are not supported yet, by their places."""
     for place, item in enumerate(items):
         annotations = item.get("annotations") or {}
         if GANG in annotations and str(annotations.get(CARDINALITY, "1")) != "1":

@@ -1,7 +1,7 @@
-"""Reads Armada's submissions, as its API and its job files have them, into job specifications.
+"""Reads Armada's submissions, as in its API and job files, into job specifications.
 
-A pod's first container is the program; images are not run, the command is. What needs more than one container is
-refused, with the reason.
+A pod's first container is the program; its command is run, not its image. A pod that needs more than one container is
+refused.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 RETRY_POLICY = "armadaproject.io/retry-policy"
 EXTERNAL_URI = "armadaproject.io/externalJobUri"
-"""The annotation, and the label that jobs are found by."""
+"""The annotation for a job's job set, and the label to find its jobs by."""
 POD_NAMES = "armada-{id}-0"
-"""What the pods of a job are called; a retry adds its number (the document, "Pod Naming")."""
+"""The base of pod names; a retry adds its number (the document, "Pod Naming")."""
 DEFAULT_GRACE_S = 1
 _DEFAULT_LIMITS = {"cpu": "1", "memory": "1Gi"}
 _LARGEST_PRIORITY = 2_147_483_647
@@ -53,7 +53,7 @@ class ArmadaItem(Struct, frozen=True):
 
 
 def request_problems(queue: str, job_set: str) -> list[Problem]:
-    """Say what is wrong with a submission beside its items, first what upstream says first."""
+    """Find the problems of a submission apart from its items, in upstream's order."""
     return [Problem(finding.path, finding.message, hint=finding.hint) for finding in request_findings(queue, job_set)]
 
 
@@ -65,14 +65,14 @@ def read_items(
     sizes: Sequence[int] = (),
     engines: Engines = local,
 ) -> list[ArmadaItem]:
-    """Read the items of a submission; the paths of their problems are within each.
+    """Read the items of a submission; paths of problems are relative to each item.
 
     Args:
         queue: The queue's name.
         job_set: The id of the job set.
-        items: The items, as JSON has them; one that is there several times is read once.
-        sizes: Of each, the bytes of its pod as it was sent; where they are not known, none is too large.
-        engines: Lists those that may run them.
+        items: The items as JSON; one that occurs several times is read once.
+        sizes: The size of each item's pod as sent, in bytes; where unknown, no pod is too large.
+        engines: Lists the engines that may run them.
     """
     gangs: dict[int, list[ItemProblem]] = {}
     for place, finding in gang_findings(items):
@@ -127,19 +127,19 @@ def _read_item(
 
 
 def policies_of(annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the policies that a job adds to its queue's."""
+    """Return the policies that a job adds to those of its queue."""
     names = (name.strip() for name in str(annotations.get(RETRY_POLICY, "")).split(","))
     return tuple(dict.fromkeys(filter(None, names)))
 
 
 def priority_of(value: object) -> int:
-    """Round a priority as upstream does; lower ones go first."""
+    """Round a priority as upstream does; lower numbers go first."""
     number = float(value) if isinstance(value, (int, float)) and not math.isnan(value) else 0.0
     return round(min(max(number, 0.0), float(_LARGEST_PRIORITY)))
 
 
 def _with_defaults(pod: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill in what the shipped configuration fills in."""
+    """Fill in the defaults of the shipped configuration."""
     filled = dict(pod)
     if not filled.get("terminationGracePeriodSeconds"):
         filled["terminationGracePeriodSeconds"] = DEFAULT_GRACE_S
@@ -170,7 +170,7 @@ def _told(queue: str, job_set: str) -> tuple[Variable, ...]:
 
 
 def _check_runnable(read: ReadProgram, path: str, problems: list[Problem], notes: ManifestNotes) -> None:
-    """Refuse what no engine here can do, and note what has no effect."""
+    """Refuse what no engine here supports, and note fields without effect."""
     program = read.program
     for where, spec in program.placed():
         if spec is not program:

@@ -1,8 +1,8 @@
-"""Retry policies as Armada's API has them: the shipped fields, and the document's beside them.
+"""Converts retry policies to and from the messages of Armada's API: the shipped fields, and those of the document.
 
-In the shipped field a limit of 0 and none are the same, and mean never; that a limit is inherited is said in a field of
-its own. What neither has is kept as JSON, so that a policy that was read and written again is the same.
-Source: Armada's document, "RetryPolicy Resource"; the shipped validation of policies, whose sentences these are.
+In the shipped field a limit of 0 and a missing one are the same and mean never; a separate field says that the limit is
+inherited. Fields that neither has are kept as JSON, so that a policy survives reading and writing.
+Source: Armada's document, "RetryPolicy Resource"; the shipped validation of policies, whose messages these are.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _RULE = (
     ("antiAffinity", "antiAffinity"),
     ("onSubcategory", "onSubcategory"),
 )
-"""Fields of a rule as the API and as a manifest have them."""
+"""Fields of a rule in the API and in a manifest."""
 _BACKOFF = ("initialDelay", "maxDelay", "multiplier")
 _RULE_PATH = re.compile(r"rules\[(\d+)\]\.?(.*)")
 
@@ -110,7 +110,7 @@ def _mutation(value: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, An
 
 
 def sentence(name: str, problem: Problem) -> str:
-    """Say what is wrong with a policy as upstream does."""
+    """Word a problem of a policy as upstream does."""
     match = _RULE_PATH.fullmatch(problem.path)
     if match is None:
         if problem.path == "defaultAction":
@@ -152,7 +152,7 @@ def write_policy_message(policy: RetryPolicy) -> dict[str, Any]:
 
 
 def _rule_message(rule: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a rule as the API has it, and what it has no field for."""
+    """Return a rule as the API's fields, and the rest without a field."""
     rest = {key: value for key, value in rule.items() if key not in {"name", "action"}}
     message: dict[str, Any] = {"name": rule["name"]}
     if rule["action"] in _ACTIONS:

@@ -1,4 +1,4 @@
-"""Reads and writes who may do what in Armada's queues: owners, who have each of its verbs, and permissions.
+"""Reads and writes the permissions of Armada's queues: owners, who have all verbs, and explicit permissions.
 
 Source: ``NewQueue`` and ``ToAPI`` of upstream's client: the owners are a first permission, and come back as one.
 """
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 USER_OWNERS, GROUP_OWNERS, PERMISSIONS = "userOwners", "groupOwners", "permissions"
 _OF_OWNERS = (Right.SUBMIT, Right.CANCEL, Right.PREEMPT, Right.REPRIORITIZE, Right.WATCH)
 NOBODY = (Permission((), ()),)
-"""Of a queue whose owners were all removed: one without permissions is open to every user."""
+"""The owner of a queue whose owners were all removed: a queue without permissions would be open to every user."""
 _PREFIXES = {"User": "user:", "Group": "group:"}
 
 
 def read_permissions(value: Mapping[str, Any], problems: list[Problem]) -> tuple[Permission, ...]:
-    """Read the owners and the permissions of a queue.
+    """Read the owners and permissions of a queue.
 
     Args:
-        value: The queue, as JSON has it.
-        problems: Where to note what is wrong.
+        value: The queue as JSON.
+        problems: Where to add problems.
     """
     users, groups, written = (value.get(name) or () for name in (USER_OWNERS, GROUP_OWNERS, PERMISSIONS))
     places = [(USER_OWNERS, users, MOST_SUBJECTS), (GROUP_OWNERS, groups, MOST_SUBJECTS)]

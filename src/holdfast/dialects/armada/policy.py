@@ -28,7 +28,7 @@ CONDITION_ALIASES = {
     "LeaseReturned": FailureCondition.LAUNCH_FAILED.value,
     "LeaseExpired": FailureCondition.EXECUTOR_LOST.value,
 }
-"""Armada's names of Holdfast's own conditions."""
+"""Armada's names for Holdfast's conditions."""
 _ARMADA = RuleDialect(condition_aliases=tuple(CONDITION_ALIASES.items()))
 _ACTIONS = ("Fail", "Retry")
 _ACTION_PREFIX = "retry_action_"
@@ -51,14 +51,14 @@ class Form(Struct, frozen=True):
     """The meaning of omitted fields in one form of Armada's policy."""
 
     absent_limit: int | None
-    """``retryLimit`` when omitted: 0 in protobuf, inherited in the design document."""
+    """``retryLimit`` if omitted: 0 in protobuf, inherited in the design document."""
     needs_default_action: bool
 
 
 NESTED = Form(absent_limit=None, needs_default_action=False)
 FLAT = Form(absent_limit=0, needs_default_action=True)
 BARE = Form(absent_limit=None, needs_default_action=True)
-"""Fields without an envelope, as the prototypes and their tests have them."""
+"""Fields without an envelope, as in the prototypes and their tests."""
 
 
 def read_action(value: object) -> Action | None:
@@ -88,7 +88,7 @@ def read_flat_policy_manifest(value: Mapping[str, Any], *, path: str, problems: 
 def read_bare_policy(
     value: Mapping[str, Any], *, path: str, problems: list[Problem], form: Form = BARE
 ) -> RetryPolicy | None:
-    """Read a policy whose fields stand side by side, its name among them; ``None`` when anything was wrong."""
+    """Read a policy with its name among its fields; ``None`` if anything is wrong."""
     before = len(problems)
     root = Fields(value, path, problems)
     name = root.name("name", required=True)
@@ -128,7 +128,7 @@ def _default_action(fields: Fields, form: Form) -> str:
 
 
 def _checked_rule(rule: object, fields: Fields, index: int) -> dict[str, Any]:
-    """Check one rule with upstream's messages; reported fields are corrected, so that they are not reported twice."""
+    """Check one rule with upstream's messages; reported fields are corrected, so that nothing reports them again."""
     reader = Fields(rule if isinstance(rule, dict) else {}, fields.at(f"rules[{index}]"), fields.problems)
     if not isinstance(rule, dict):
         reader.problem("", "rule must not be nil" if rule is None else f"rule must be a mapping, not {shown(rule)}")

@@ -1,8 +1,8 @@
-"""Reads and writes Armada's queues, as its API and its files have them, with its sentences.
+"""Reads and writes Armada's queues, as in its API and files, with its messages.
 
-A queue's weight is one over its priority factor; cordoned is paused. Limits by priority class are kept as they are
-written and given back, and limit nothing. Names and labels are what Kubernetes takes as labels: upstream's pods have
-both, and would not start else. A queue that says nothing of owners and permissions keeps those it has.
+A queue's weight is one over its priority factor; cordoned means paused. Limits by priority class are kept and given
+back, but limit nothing. Names and labels must be valid Kubernetes labels: upstream's pods have both and would not start
+otherwise. A queue without owners and permissions keeps those it has.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ if TYPE_CHECKING:
 
 LIMITS = "resourceLimitsByPriorityClassName"
 _STAND_IN = "queue"
-"""For a name that was refused, so that the rest is still checked."""
+"""Stands in for an invalid name, so that the rest is still checked."""
 _LIMITS_KEPT = "armadaproject.io/resource-limits-by-priority-class"
 
 
 def read_queue(value: Mapping[str, Any], *, before: Queue | None, problems: list[Problem]) -> Queue | None:
-    """Read a queue; ``None`` when anything was wrong.
+    """Read a queue; ``None`` if anything is wrong.
 
     Args:
-        value: The queue, as JSON has it.
-        before: What the queue is now, whose settings that Armada does not know stay.
-        problems: Where to note what is wrong.
+        value: The queue as JSON.
+        before: The present queue, whose settings unknown to Armada stay.
+        problems: Where to add problems.
     """
     noted = len(problems)
     name, factor = str(value.get("name") or ""), float(value.get("priorityFactor") or 0.0)
-    if not 1.0 <= factor < math.inf:  # nor is it a number, if it is none
+    if not 1.0 <= factor < math.inf:  # A missing value is no number either.
         message = f"failed to map priority factor. priority factor cannot be lower than 1.0. Value: {factor:f}"
         problems.append(Problem("priorityFactor", message))
     problems += [Problem("name", f"{name[:LONGEST_LABEL]!r} {wrong}") for wrong in _wrong_in_name(name)]
@@ -78,9 +78,9 @@ def read_queue(value: Mapping[str, Any], *, before: Queue | None, problems: list
 
 
 def read_queue_manifest(value: Mapping[str, Any], *, path: str, problems: list[Problem]) -> Queue | None:
-    """Read the file of a queue (``armadaproject.io/v1beta1``); ``None`` when anything was wrong.
+    """Read the file of a queue (``armadaproject.io/v1beta1``); ``None`` if anything is wrong.
 
-    A queue without owners and permissions is open to nobody but operators, as upstream.
+    A queue without owners and permissions is open to operators only, as upstream.
     """
     noted = len(problems)
     fields = Fields(value, path, problems)
@@ -135,7 +135,7 @@ def _wrong_in_labels(labels: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def _read_limits(value: Mapping[str, Any], problems: list[Problem]) -> str:
-    """Return the limits by priority class as they are kept; empty where there are none."""
+    """Return the stored form of the limits by priority class; empty if there are none."""
     limits = value.get(LIMITS)
     written = json.dumps(limits, sort_keys=True) if limits else ""
     if len(written) > LONGEST_ANNOTATION:
@@ -161,7 +161,7 @@ def write_queue(queue: Queue) -> dict[str, Any]:
 
 
 def _factor(weight: float) -> float:
-    """Return the priority factor of a weight; dividing twice must not make 3 into 3.0000000000000004."""
+    """Return the priority factor of a weight; dividing twice must not turn 3 into 3.0000000000000004."""
     factor = 1.0 / weight
     nearest = round(factor, 9)
     return nearest if nearest and 1.0 / nearest == weight else factor

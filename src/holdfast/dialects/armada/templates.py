@@ -1,4 +1,4 @@
-"""Fills in a job's id where its labels and annotations have ``{JobId}``.
+"""Replaces ``{JobId}`` in a job's labels and annotations by its id.
 
 Source: upstream's post-processing of submissions, which does so in no other field.
 """
@@ -20,12 +20,12 @@ _TEMPLATE = re.compile(r"\{\{JobId\}\}|\{JobId\}")
 
 
 def names_job_id(spec: JobSpec) -> bool:
-    """Whether a specification depends on the id of its job."""
+    """Whether a specification contains the id of its job."""
     return any(_TEMPLATE.search(text) for texts in (spec.labels, spec.annotations) for text in texts.values())
 
 
 def with_job_id(spec: JobSpec, job_id: str) -> JobSpec:
-    """Return the specification of the job that has an id, in what shows of it, too."""
+    """Return a specification with the job's id filled in, also where it is shown."""
     labels, annotations = _filled(spec.labels, job_id), _filled(spec.annotations, job_id)
     pod = spec.pod
     if pod is not None:
@@ -36,7 +36,7 @@ def with_job_id(spec: JobSpec, job_id: str) -> JobSpec:
 
 
 def _filled(texts: Mapping[str, str], job_id: str) -> dict[str, str]:
-    """Replace ``{JobId}`` by the id, and what is written ``{{JobId}}`` by the name itself, as upstream does."""
+    """Replace ``{JobId}`` by the id, and ``{{JobId}}`` by ``{JobId}``, as upstream does."""
 
     def meant(match: re.Match[str]) -> str:
         return _NAME if match[0].startswith("{{") else job_id

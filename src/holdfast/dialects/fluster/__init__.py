@@ -1,1 +1,1 @@
-"""Fluster's words: its retry configuration, names, sizes and job statuses, as plain mappings of what is set."""
+"""Fluster's retry configuration, names, sizes and job statuses, as mappings of the fields that are set."""

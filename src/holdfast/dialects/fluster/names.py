@@ -1,4 +1,4 @@
-"""Names of jobs: any text, where a slash makes a child; its parent's full name is the group it is found by."""
+"""Fluster's job names: any text; a slash makes a child, and the parent's full name is the group of its children."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _NOT_IN_LABEL = re.compile(r"[^a-z0-9]+")
 
 
 class FlusterJobName(Struct, frozen=True):
-    """What a job is called."""
+    """The names of a job."""
 
     full: str
-    """What Fluster's users know it by."""
+    """The full name, as Fluster's users know it."""
     parent: str
-    """The full name of its parent; empty of one that has none."""
+    """The parent's full name; empty for a root job."""
     label: str
-    """What it is called where names are DNS labels."""
+    """Its name where names are DNS labels."""
 
 
 def read_name(name: str, parent_job_id: str, problems: list[Problem]) -> FlusterJobName | None:
-    """Read what a job is called; ``None`` when anything was wrong.
+    """Read a job's name; ``None`` if anything is wrong.
 
     Args:
-        name: Its full name, as a launch has it.
-        parent_job_id: The full name of its parent, where the launch says that; else what is before its last slash.
-        problems: Where to note what is wrong.
+        name: The full name, as in a launch.
+        parent_job_id: The parent's full name, if the launch has it; otherwise the part before the last slash.
+        problems: Where to add problems.
     """
     before = len(problems)
     if not name:
@@ -47,7 +47,7 @@ def read_name(name: str, parent_job_id: str, problems: list[Problem]) -> Fluster
 
 
 def parent_of(name: str) -> str:
-    """Return the full name of a job's parent; empty of one that has none."""
+    """Return the parent's full name, or an empty string for a root job."""
     return name.rpartition(BELOW)[0]
 
 

@@ -1,4 +1,4 @@
-"""Reads a ``ResourceSpec``: cores, GPUs, replicas, and sizes as Docker writes them: ``512m`` is 512 mebibytes."""
+"""Reads a ``ResourceSpec``: cores, GPUs, replicas, and sizes in Docker's notation: ``512m`` is 512 mebibytes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 DISK = "ephemeral-storage"
-"""What nodes offer that have disk to count, as pods ask for it."""
+"""The name of disk as a counted resource, as pods request it."""
 REGION = "region"
-"""The label of the nodes of a region."""
+"""The node label for a region."""
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([bkmgtp]?)(?:i?b)?", re.IGNORECASE)
 _POWERS = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _LARGEST = 1 << 60
@@ -32,15 +32,15 @@ _IN_THOUSANDTHS = 1000
 
 
 class Offers(Struct, frozen=True):
-    """What nodes have that jobs can ask for by name."""
+    """The named resources and regions that nodes offer."""
 
     resources: frozenset[str] = frozenset()
-    """What they count."""
+    """The names of counted resources."""
     labels: frozenset[tuple[str, str]] = frozenset()
 
 
 class ResourceRequest(Struct, frozen=True):
-    """What each run of a job asks for, and how many there are."""
+    """The resources of each run of a job, and the number of runs."""
 
     resources: Resources = Resources()
     gang: int = 1
@@ -50,10 +50,10 @@ class ResourceRequest(Struct, frozen=True):
 
 
 def parse_size(text: str) -> int:
-    """Read a size as Docker writes it, in bytes: ``512m``, ``8g``, ``1.5gb``, ``8GiB``, ``1073741824``.
+    """Parse a size in Docker's notation into bytes: ``512m``, ``8g``, ``1.5gb``, ``8GiB``, ``1073741824``.
 
     Raises:
-        ValueError: It is none, or larger than an exbibyte.
+        ValueError: It is no size, or larger than an exbibyte.
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None:
@@ -71,12 +71,12 @@ def read_resources(
     problems: list[Problem],
     offers: Offers = Offers(),  # noqa: B008 - it is frozen
 ) -> ResourceRequest:
-    """Read what a launch asks for.
+    """Read the resources of a launch.
 
     Args:
-        request: The fields of a ``ResourceSpec`` that are set; ``None`` where there is none.
-        problems: Where to note what is wrong, with paths below ``resources``.
-        offers: What the nodes have; where none has what is preferred, that is a warning.
+        request: The fields of a ``ResourceSpec`` that are set; ``None`` without one.
+        problems: Where to add problems, with paths below ``resources``.
+        offers: What the nodes offer; a preference that no node meets becomes a warning.
     """
     fields = Fields(request or {}, "resources", problems)
     warnings = list[Problem]()
@@ -126,7 +126,7 @@ def _read_device(fields: Fields) -> tuple[int, GpuSelector]:
 
 
 def _region(fields: Fields, offers: Offers, warnings: list[Problem]) -> dict[str, str]:
-    """Keep to the region that is preferred, where there are nodes of it; of several it cannot be said which."""
+    """Require the preferred region if it has nodes; several preferences cannot be expressed."""
     regions = fields.texts("regions", most=_MOST_REGIONS) or []
     present = [region for region in regions if (REGION, region) in offers.labels]
     if len(present) == 1:

@@ -1,7 +1,7 @@
-"""Reads a ``RetryConfig`` into one policy: two budgets, each with a counter and a back-off of its own.
+"""Reads a ``RetryConfig`` into one policy with two budgets, each with a counter and back-off of its own.
 
-What is absent has the controller's default, and 0 is 0. What never started its program is charged to neither budget.
-Source: Fluster's document, "Proposed Retry Design" and "Worker Failures vs Job Failures".
+An absent field has the controller's default, and 0 is 0. A failure before the program's start counts against neither
+budget. Source: Fluster's document, "Proposed Retry Design" and "Worker Failures vs Job Failures".
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 POLICY = "fluster"
 UNSCHEDULABLE, PREEMPTION, LAUNCH = "unschedulable", "preemption", "launch-failed"
 DENIED, FAILURE = "denied", "failure"
-"""The rules, in their order."""
+"""The names of the rules, in order."""
 PLACE_LOST = frozenset(
     {
         FailureCondition.PREEMPTED,
@@ -33,10 +33,10 @@ PLACE_LOST = frozenset(
         FailureCondition.IMAGE_PULL_FAILED,
     }
 )
-"""What Fluster calls a failure of the worker: charged to ``max_retries_preemption``."""
+"""Failures of the worker in Fluster's sense: charged to ``max_retries_preemption``."""
 NEVER_RAN = frozenset({FailureCondition.LAUNCH_FAILED})
 LAUNCHES = 2
-"""Retries of what could not be started, which cost neither budget."""
+"""The limit for failures to start, which count against neither budget."""
 MOST_RETRIES = (1 << 31) - 1
 LONGEST_DELAY_MS = 100 * 365 * 86_400_000
 MAX_DELAY_MS = 60_000
@@ -48,19 +48,19 @@ _MS = 1000
 
 
 class RetryLimits(Struct, frozen=True):
-    """How many retries a job can have of each kind."""
+    """The retry limits of a job."""
 
     failure: int
     preemption: int
 
 
 def read_retry(retry: Mapping[str, Any] | None, defaults: RetryDefaults, problems: list[Problem]) -> RetryPolicy | None:
-    """Read what a launch says of retries; ``None`` when anything was wrong.
+    """Read the retry configuration of a launch; ``None`` if anything is wrong.
 
     Args:
-        retry: The fields of a ``RetryConfig`` that are set; ``None`` where there is none.
-        defaults: What the controller says of those that are not.
-        problems: Where to note what is wrong, with paths below ``retry``.
+        retry: The fields of a ``RetryConfig`` that are set; ``None`` without one.
+        defaults: The controller's values for fields that are not set.
+        problems: Where to add problems, with paths below ``retry``.
     """
     before = len(problems)
     fields = Fields(retry or {}, "retry", problems)
@@ -71,7 +71,8 @@ def read_retry(retry: Mapping[str, Any] | None, defaults: RetryDefaults, problem
     fields.finish()
     if len(problems) > before:
         return None
-    never = (Rule(Action.FAIL, DENIED, exit_codes=_in(denied)),) if denied else ()  # without codes it would match all
+    # A rule without codes would match everything.
+    never = (Rule(Action.FAIL, DENIED, exit_codes=_in(denied)),) if denied else ()
     return RetryPolicy(
         name=POLICY,
         rules=(
@@ -91,7 +92,7 @@ def _limit(fields: Fields, name: str, default: int) -> int:
 
 
 def _read_backoff(fields: Fields, defaults: RetryDefaults) -> Backoff:
-    """Read the delays; those that are set have to agree, with the default of the one that is not."""
+    """Read the delays; a delay that is set must be consistent with the default of the other."""
     initial_ms = fields.integer("initial_retry_delay_ms", low=0, high=LONGEST_DELAY_MS)
     max_ms = fields.integer("max_retry_delay_ms", low=0, high=LONGEST_DELAY_MS)
     multiplier = fields.number("backoff_multiplier", low=1.0, high=HIGHEST_MULTIPLIER)
@@ -107,14 +108,14 @@ def _read_backoff(fields: Fields, defaults: RetryDefaults) -> Backoff:
 
 
 def _read_codes(fields: Fields, name: str) -> frozenset[int]:
-    """Read exit codes as Linux has them; 0 is no failure, so that a rule of it never matches."""
+    """Read Linux exit codes; 0 is no failure, so a rule about it never matches."""
     values = fields.items(name, most=MOST_CODES) or []
     codes = set[int]()
     for place, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int):
             fields.mistyped(f"{name}[{place}]", value, "a whole number")
         elif not 0 <= value <= _HIGHEST_CODE:
-            of_signal = _HIGHEST_SIGNAL + value >= 0 > value  # as Python says it
+            of_signal = _HIGHEST_SIGNAL + value >= 0 > value  # The range as Python writes it.
             hint = f"of a program that signal {-value} ended it is {128 - value}" if of_signal else None
             fields.problem(f"{name}[{place}]", f"{value} is no exit code", allowed=("0 to 255",), hint=hint)
         else:
@@ -123,12 +124,12 @@ def _read_codes(fields: Fields, name: str) -> frozenset[int]:
 
 
 def _in(codes: frozenset[int]) -> ExitCodes | None:
-    """Match any of some exit codes; without any, whatever failed."""
+    """Match any of some exit codes; without codes, any failure."""
     return ExitCodes(ExitCodeOperator.IN, codes) if codes else None
 
 
 def retry_warnings(retry: Mapping[str, Any] | None) -> list[Problem]:
-    """Say what is dubious in a valid ``RetryConfig``."""
+    """List the warnings about a valid ``RetryConfig``."""
     retry = retry or {}
     allowed, denied = (list(retry.get(name) or ()) for name in ("retry_on_exit_codes", "no_retry_on_exit_codes"))
     warnings = []
@@ -145,7 +146,7 @@ def retry_warnings(retry: Mapping[str, Any] | None) -> list[Problem]:
 
 
 def limits_of(spec: JobSpec) -> RetryLimits | None:
-    """Return the limits that a job came in with, the controller's defaults among them; ``None`` of any other job."""
+    """Return the limits of a submitted job, including the controller's defaults; ``None`` for a job from elsewhere."""
     policy = next((policy for policy in spec.inline_policies if policy.name == POLICY), None)
     if policy is None:
         return None

@@ -1,6 +1,6 @@
-"""Tells of a job as Fluster's ``JobStatus`` does; its counts are those of its attempts, which count from 0 there.
+"""Renders jobs as Fluster's ``JobStatus``; its counts are of attempts, which are numbered from 0 there.
 
-The attempts that are listed are the previous ones: a job that waits to be run again has none at the moment.
+The listed attempts are the previous ones: a job that waits to run again has no current attempt.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ class FlusterState(IntEnum):
 
 
 class Charged(StrEnum):
-    """Whose a failure is."""
+    """What a failure is charged to."""
 
     FAILURE = "failure"
-    """The job's own; out of memory and a deadline are, too."""
+    """To the job, including memory and deadlines."""
     PREEMPTION = "preemption"
-    """Its worker's."""
+    """To its worker."""
     NOBODY = "nobody"
-    """It could not be started, or its node was short of something, or its node is being drained."""
+    """To nobody: it could not be started, or its node was short of something or being drained."""
     USER = "user"
-    """No failure: a user ended it, or held it."""
+    """No failure: a user ended or held it."""
     UNSCHEDULABLE = "unschedulable"
     """No place was found in time."""
 
@@ -83,7 +83,7 @@ _MS = 1000
 
 
 def charged(failure: Failure) -> Charged:
-    """Say whose a failure is, as the policy that ``read_retry`` makes takes it."""
+    """Return what a failure is charged to, in agreement with the policy of ``read_retry``."""
     if failure.cause is Cause.USER_CANCELLED:
         return Charged.USER
     if shortage_of(failure) is not None:
@@ -100,15 +100,15 @@ def charged(failure: Failure) -> Charged:
 def status_of(
     job: Job, spec: JobSpec, attempts: Sequence[Attempt], runs: Sequence[Run], now: float, settings: RetrySettings
 ) -> dict[str, Any]:
-    """Return what ``JobStatus`` says of a job, apart from its names, addresses and result.
+    """Return the ``JobStatus`` of a job, without its names, addresses and result.
 
     Args:
         job: The job.
-        spec: What it asks for.
-        attempts: All of them, in order.
-        runs: Those of the last one, by rank.
-        now: The time.
-        settings: What the operator has set for everyone.
+        spec: Its specification.
+        attempts: All its attempts, in order.
+        runs: The runs of the last attempt, by rank.
+        now: Seconds since the epoch.
+        settings: The operator's settings.
     """
     last = attempts[-1] if attempts else None
     previous = [*attempts] if last is not None and _is_over(job, last) else [*attempts[:-1]]
@@ -135,7 +135,7 @@ def status_of(
 
 
 def _current_id(last: Attempt | None, current: Attempt | None) -> int:
-    """Return the id of the current attempt, or of the next one; ids count from 0, numbers from 1."""
+    """Return the id of the current or next attempt; ids count from 0, numbers from 1."""
     if current is not None:
         return current.number - 1
     return 0 if last is None else last.number
@@ -153,7 +153,7 @@ def _is_over(job: Job, last: Attempt) -> bool:
 
 
 def _counts(attempt: Attempt) -> bool:
-    """Whether a budget is charged with an attempt; one that failed while a user was stopping it is only held."""
+    """Whether an attempt is charged to a budget; one that failed while a user was stopping it is not."""
     held = attempt.decision is not None and attempt.decision.code is DecisionCode.INTERRUPTED
     return attempt.ending is Ending.FAILED and not held
 
@@ -168,7 +168,7 @@ def _state(job: Job, current: Attempt | None) -> FlusterState:
 
 
 def _attempt(attempt: Attempt, spec: JobSpec) -> dict[str, Any]:
-    """Return what ``JobAttempt`` says of one that is over."""
+    """Return the ``JobAttempt`` of an ended attempt."""
     failure = attempt.failure
     charge = Charged.USER if failure is None else charged(failure)
     status = {
@@ -208,7 +208,7 @@ def _of_end(job: Job, state: FlusterState, spec: JobSpec, current: Attempt | Non
 
 
 def _exit_code(failure: Failure | None) -> int | None:
-    """Return the exit code of the program; ``None`` where it never ran, or nobody knows."""
+    """Return the program's exit code; ``None`` if it never ran or the code is unknown."""
     if failure is None or not failure.started:
         return None
     container = failure.first_failed
@@ -216,7 +216,7 @@ def _exit_code(failure: Failure | None) -> int | None:
 
 
 def _error(failure: Failure, spec: JobSpec) -> str:
-    """Say what went wrong: what the program itself left as its message, else what is known."""
+    """Return the error: the program's own message, or else what is known."""
     charge = charged(failure)
     if charge is Charged.UNSCHEDULABLE and spec.scheduling_timeout_s is not None:
         return f"Scheduling timeout exceeded ({spec.scheduling_timeout_s:g}s): {failure.message}"
@@ -230,7 +230,7 @@ def _error(failure: Failure, spec: JobSpec) -> str:
 
 
 def _message(job: Job, state: FlusterState, spec: JobSpec, settings: RetrySettings) -> str:
-    """Say what it waits for, and what else limits its retries."""
+    """Say what the job waits for, and what else limits its retries."""
     parts = []
     if state is FlusterState.RUNNING and job.cancel_requested:
         parts.append("being terminated")

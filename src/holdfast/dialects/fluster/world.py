@@ -1,4 +1,4 @@
-"""How a job of Fluster's comes to run: its call, its workspace and its packages, as a program with inputs."""
+"""Reads how to run a Fluster job: its call, workspace and packages become a program with inputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 ENTRYPOINT = "entrypoint.pkl"
-"""The file that a call becomes in the work directory."""
+"""The file in the work directory that contains a call."""
 BUNDLE_PATH = "FLUSTER_BUNDLE_GCS_PATH"
 _RUN = """\
 export FLUSTER_ATTEMPT_ID="$((HOLDFAST_ATTEMPT - 1))" FLUSTER_BIND_HOST=127.0.0.1 FLUSTER_WORKER_ID="$HOLDFAST_NODE"
@@ -22,7 +22,7 @@ if [ -n "$HOLDFAST_URL" ]; then export FLUSTER_CONTROLLER_ADDRESS="$HOLDFAST_URL
 for port in "$@"; do eval "export FLUSTER_${port#HOLDFAST_}=\\"\\$$port\\""; done
 chmod u+x "$0" && exec "./$0"
 """
-"""A script finds what a call finds, whatever was sent under these names; it is given the variables of its ports."""
+"""Names that a script finds as a call does, whatever was sent under them; it also gets the variables of its ports."""
 MOST_PACKAGES = 200
 _PACKAGE = re.compile(r"[A-Za-z0-9][^\x00-\x1f\x7f]{0,499}")
 _EXTRA = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
@@ -30,20 +30,20 @@ _KEPT = re.compile(r"(?:file://.*/)?([0-9a-f]{64})")
 
 
 class CallSettings(Struct, frozen=True):
-    """What the operator chose for calls."""
+    """The operator's settings for calls."""
 
     command: tuple[str, ...] = ()
-    """The program that makes the call of a file, whose name follows."""
+    """The program that makes the call in a file, whose name follows."""
     index: str = ""
-    """Where packages come from: a URL, a folder, or nothing for where the installer is set to look."""
+    """The index of packages: a URL or a folder; empty for the installer's own configuration."""
     installer: str = ""
-    """What installs them; nothing for what the machine has."""
+    """The installer; empty for the one on the machine."""
     limit_s: float = DEFAULT_TIMEOUT_S
-    """How long that may take."""
+    """Seconds that the installation may take."""
 
 
 def known_bundle(request: Mapping[str, Any], problems: list[Problem]) -> Input | None:
-    """Read which bundle that is kept here is named, if one is: by its hash, or by the path that a job was told."""
+    """Return the stored bundle that a launch names by its hash or by a path that a job was told, if any."""
     for field in ("bundle_hash", "bundle_gcs_path"):
         if request.get(field):
             match = _KEPT.fullmatch(request[field])
@@ -55,16 +55,16 @@ def known_bundle(request: Mapping[str, Any], problems: list[Problem]) -> Input |
 
 
 class CallRuntime(Struct, frozen=True):
-    """What a job needs beside what it is sent."""
+    """What a job needs besides its inputs."""
 
     command: tuple[str, ...]
-    """The program that makes the call of a file."""
+    """The program that makes the call in a file."""
     prepare: Preparation | None = None
     ports: tuple[str, ...] = ()
-    """The variables that say their numbers."""
+    """The variables with the numbers of its ports."""
 
     def of(self, call: Input, bundle: Input | None, *, script: bool) -> dict[str, Any]:
-        """Return which fields of a job make it run something that was sent: a call, or a script that begins with #!."""
+        """Return which fields make a job run something that was sent: a call, or a script that begins with #!."""
         variables = {} if bundle is None else {BUNDLE_PATH: f"file:///bundles/{bundle.blob}"}
         return {
             "command": ("sh", "-c", _RUN, call.path, *self.ports) if script else (*self.command, call.path),
@@ -81,8 +81,8 @@ def world_of(
 
     Args:
         request: The fields of a ``LaunchJobRequest`` that are set.
-        setup: What the operator chose.
-        problems: Where to note what is wrong.
+        setup: The operator's settings.
+        problems: Where to add problems.
         has_bundle: Whether it has a workspace.
     """
     environment: Mapping[str, Any] = request.get("environment", {})

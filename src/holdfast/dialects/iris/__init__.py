@@ -1,1 +1,1 @@
-"""Names, launches and states as users of Iris, Fluster's heir, have them: pure, and without its messages."""
+"""Names, launches and states of Iris, Fluster's successor: pure, and without its protobuf messages."""

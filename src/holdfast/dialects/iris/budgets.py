@@ -1,7 +1,7 @@
-"""Reads how often a job is tried: Iris counts failed attempts of each task, and caps those of the whole job.
+"""Reads retry limits: Iris counts the failed attempts of each task, and caps those of the whole job.
 
-All tasks of a job are one gang here, which is tried as a whole: a failed attempt of one is a failed attempt of all, and
-the smaller of the two limits counts. What was lost with its place is counted by itself.
+Here all tasks of a job are one gang, which is retried as a whole: a failed attempt of one is a failed attempt of all,
+and the smaller of the two limits counts. Losses with the place are counted separately.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 POLICY = "iris"
 PREEMPTIONS = 1000
-"""Retries of what was lost with its place, as Iris' clients have it where nobody says."""
+"""The default number of retries after a loss with the place, as in Iris' clients."""
 MOST = (1 << 31) - 1
 _BACKOFF = Backoff(initial_s=1.0, max_s=60.0)
-"""Iris has none, and starts again at once, however often."""
+"""Iris has no back-off: it starts again at once, however often."""
 
 
 class Budgets(Struct, frozen=True):
-    """How often a job may fail in which way."""
+    """The retry limits of a job."""
 
     task_failures: int = 0
     """Failed attempts of the whole job."""
@@ -36,7 +36,7 @@ class Budgets(Struct, frozen=True):
 
     @property
     def failures(self) -> int:
-        """How many failures are retried: whatever a task has left, the job has to have, too."""
+        """The number of failures that are retried: both the tasks' and the job's limit must permit it."""
         return min(self.task_failures, self.retries)
 
 

@@ -1,4 +1,4 @@
-"""Reads what is brought along to a job's work directories: the files of a workspace, and single ones above them."""
+"""Reads the files for a job's work directories: those of a workspace, and single files on top of them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ INLINE = 32 << 10
 """Bytes up to which a file is stored with its job."""
 MOST_FILES = 100
 _NO_FILES = b"PK\x05\x06"
-"""How an archive begins that has none."""
+"""The beginning of an empty archive."""
 _SHA_256 = re.compile(r"[0-9a-f]{64}")
 
 
 class Files(Struct, frozen=True):
-    """What is brought along."""
+    """The files of a launch."""
 
     inputs: tuple[Input, ...] = ()
-    """What is known already, or small."""
+    """Files that are stored already, or small."""
     bundle: bytes = b""
-    """An archive that is to be kept."""
+    """An archive to store."""
     large: tuple[tuple[str, bytes], ...] = ()
-    """Files that are to be kept, by their paths."""
+    """Files to store, by their paths."""
 
 
 def read_files(fields: Fields) -> Files:
-    """Read the workspace, by its archive or by the name of one that was brought before, and single files."""
+    """Read the workspace, given as an archive or as the name of a stored one, and single files."""
     request = fields.value
     bundle, bundle_id = bytes(request.get("bundle_blob") or b""), str(request.get("bundle_id") or "")
     if bundle and bundle_id:

@@ -1,7 +1,7 @@
-"""Reads a launch into a job specification: what is not done here is refused, with the reason, and not left undone.
+"""Reads a launch into a job specification: a field that is not supported is refused with the reason, not ignored.
 
 A launch is a mapping of the fields of ``LaunchJobRequest`` that are set. Images are not run, and nothing is isolated
-from the machine's network: who asks for another isolation than Iris' default would not get it.
+from the machine's network: isolation other than Iris' default is refused.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from holdfast.errors import Problem
 
 DOOR, IRIS = "door", "iris"
-"""The label that jobs have which came in here."""
+"""The label of jobs that came through this API."""
 REQUEST = "iris/request"
-"""The annotation that has what was asked for, as JSON."""
+"""The annotation with the original request as JSON."""
 MOST_TASKS = 10_000
 _ROOM_FOR_WORDS = 16_384
-"""Characters that are kept of the command line that launched a job."""
+"""Characters kept of the command line that launched a job."""
 _MS = 1000
 _LONGEST_S = 100 * 365 * 86_400
 _NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
@@ -41,31 +41,31 @@ _KNOWN_POLICIES = range(4)
 _BANDS = {0: 0, 1: 1_000, 2: 0, 3: -1_000, 4: 2_000}
 """Priorities of ``PRIORITY_BAND_INHERIT``, ``PRODUCTION``, ``INTERACTIVE``, ``BATCH`` and ``SYSTEM``."""
 _CHILDREN = {1: ChildrenEnd.WITH_ATTEMPT, 2: ChildrenEnd.UNLESS_FAILED}
-"""What becomes of children with ``TERMINATE_CHILDREN``, the default of a single task, and ``PRESERVE_CHILDREN``."""
+"""What happens to children with ``TERMINATE_CHILDREN``, the default of a single task, and ``PRESERVE_CHILDREN``."""
 _DEFAULT_PROFILES = (0, 2)
 _CLUSTER_EGRESS = (0, 1)
 
 
 class Launch(Struct, frozen=True):
-    """What a launch asks for."""
+    """The content of a launch."""
 
     name: JobName
     spec: JobSpec
     existing: int = 0
-    """Which ``ExistingJobPolicy`` it has."""
+    """Its ``ExistingJobPolicy``."""
     inherits: bool = False
-    """Whether a child has the priority of its parent."""
+    """Whether a child inherits the priority of its parent."""
     files: Files = Files()
-    """What is brought along, beside what the specification has of it."""
+    """Files to store, besides those in the specification."""
 
 
 def read_launch(request: Mapping[str, Any], server: TaskServer, problems: list[Problem]) -> Launch | None:
-    """Read a launch; ``None`` when anything was wrong.
+    """Read a launch; ``None`` if anything is wrong.
 
     Args:
         request: The fields that are set.
-        server: What a task is told of this server, and may use of it.
-        problems: Where to note what is wrong.
+        server: What a task learns of this server, and may use of it.
+        problems: Where to add problems.
     """
     fields, before = Fields(request, "", problems), len(problems)
     name = read_new_name(str(request.get("name") or ""), "name", problems)
@@ -107,13 +107,13 @@ def read_launch(request: Mapping[str, Any], server: TaskServer, problems: list[P
 
 
 def kept_request(annotations: Mapping[str, str]) -> dict[str, Any]:
-    """Return what was asked for, without its files."""
+    """Return the request without its files."""
     request: dict[str, Any] = json.loads(annotations.get(REQUEST, "{}"))
     return request
 
 
 def _kept(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a launch as it is told again: files are payload, and values of secrets and variables are not repeated."""
+    """Return a launch for display: without files, secrets and values of variables."""
     kept = {key: value for key, value in request.items() if key not in {"bundle_blob", "environment", "entrypoint"}}
     entry = request.get("entrypoint") or {}
     kept["entrypoint"] = {key: entry[key] for key in ("run_command",) if key in entry}
@@ -123,7 +123,7 @@ def _kept(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _beginning(words: Sequence[str]) -> list[str]:
-    """Return as many of the words of a command line as there is room for: they are told again, and mean nothing."""
+    """Return the beginning of a command line, as many words as fit; it is only displayed."""
     beginning, room = list[str](), _ROOM_FOR_WORDS
     for word in words:
         room -= len(word) + 1
@@ -134,7 +134,7 @@ def _beginning(words: Sequence[str]) -> list[str]:
 
 
 def _seconds(fields: Fields, name: str) -> float | None:
-    """Read a duration in milliseconds, of which none is for ever."""
+    """Read a duration in milliseconds; 0 means for ever."""
     part = fields.nested(name)
     value = None if part is None else part.integer("milliseconds", low=0, high=_LONGEST_S * _MS)
     return value / _MS if value else None

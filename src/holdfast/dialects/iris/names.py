@@ -1,6 +1,6 @@
-"""Names of jobs, ``/user/job/child...``, of their tasks, ``.../INDEX``, and of their attempts, ``.../INDEX:ATTEMPT``.
+"""Names of jobs, ``/user/job/child...``, of their tasks, ``.../INDEX``, and of attempts, ``.../INDEX:ATTEMPT``.
 
-The user in a name is a label: whose a job is follows from who sent it.
+The user in a name is a label: a job's owner is its submitter.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LONGEST = 900
-"""Characters of a name: its job's group is called so, which may have few more."""
+"""Longest name, in characters: the name becomes a group, which may be little longer."""
 _FEWEST = 2
 _BARE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
@@ -26,17 +26,17 @@ class JobName(Struct, frozen=True):
     parts: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Write it."""
+        """Write the name."""
         return "/" + "/".join(self.parts)
 
     @property
     def local(self) -> str:
-        """Its last part."""
+        """The last part of the name."""
         return self.parts[-1]
 
     @property
     def parent(self) -> JobName | None:
-        """The name of the job that it is a child of; ``None``: of none."""
+        """The name of the parent, or ``None`` for a root job."""
         return JobName(self.parts[:-1]) if len(self.parts) > _FEWEST else None
 
 
@@ -46,15 +46,15 @@ class TaskName(Struct, frozen=True):
     job: JobName
     index: int
     attempt: int | None = None
-    """From 0; ``None``: whichever is the current one."""
+    """The attempt, from 0; ``None`` for the current one."""
 
     def __str__(self) -> str:
-        """Write it."""
+        """Write the name."""
         return f"{self.job}/{self.index}" + ("" if self.attempt is None else f":{self.attempt}")
 
 
 def read_name(text: str, path: str, problems: list[Problem]) -> JobName | None:
-    """Read a job's name; notes what is wrong with it."""
+    """Read a job's name; adds problems."""
     wrong = _wrong(text)
     if wrong:
         problems.append(Problem(path, wrong, hint="such as /ann/train"))
@@ -63,7 +63,7 @@ def read_name(text: str, path: str, problems: list[Problem]) -> JobName | None:
 
 
 def read_new_name(text: str, path: str, problems: list[Problem]) -> JobName | None:
-    """Read the name that a job is launched with: a child that is called by a number would be a task of its parent."""
+    """Read the name of a new job; a child whose name is a number would look like a task of its parent."""
     name = read_name(text, path, problems)
     if name is None or name.parent is None or not name.local.isdecimal():
         return name
@@ -72,7 +72,7 @@ def read_new_name(text: str, path: str, problems: list[Problem]) -> JobName | No
 
 
 def read_task(text: str, path: str, problems: list[Problem]) -> TaskName | None:
-    """Read the name of a task, or of one attempt of it."""
+    """Read the name of a task or of one of its attempts."""
     job_name = target_of(text, path, problems)
     if isinstance(job_name, JobName):
         problems.append(Problem(path, f"JobName is not a task: {text}", hint=f"its first one is {text}/0"))
@@ -81,7 +81,7 @@ def read_task(text: str, path: str, problems: list[Problem]) -> TaskName | None:
 
 
 def target_of(text: str, path: str, problems: list[Problem]) -> JobName | TaskName | None:
-    """Read what may be the name of a job, of a task or of one attempt."""
+    """Read a name of a job, of a task or of an attempt."""
     body, colon, attempt = text.rpartition(":") if re.search(r"/\d+:\d+$", text) else (text, "", "")
     name = read_name(body, path, problems)
     if name is None:

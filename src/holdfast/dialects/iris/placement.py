@@ -1,4 +1,4 @@
-"""Reads where a job can run: what each of its tasks needs, and constraints on the attributes of workers."""
+"""Reads where a job can run: the resources of each task, and constraints on the attributes of workers."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _MOST = (1 << 63) - 1
 _MOST_MILLICORES = (1 << 31) - 1
 _MOST_CONSTRAINTS = 100
 _OF_DEVICES = ("device-type", "device-variant", "preemptible")
-"""Attributes of Iris' own: the request says which device, and every machine here is there to stay."""
+"""Iris' own attributes: the request names the device, and every machine here is permanent."""
 _ANY_GPU = ("", "auto")
 
 
 class TaskResources(Struct, frozen=True):
-    """What each task needs."""
+    """The resources of each task."""
 
     amounts: Resources
     gpus: GpuSelector = ANY
 
 
 def read_resources(fields: Fields) -> TaskResources:
-    """Read what each task needs; disk is not counted here, as all that a machine has is there for everybody."""
+    """Read the resources of each task; disk is ignored, because everybody shares what a machine has."""
     part = fields.nested("resources")
     if part is None:
         return TaskResources(Resources(cpu_m=0))
@@ -49,7 +49,7 @@ def read_resources(fields: Fields) -> TaskResources:
 
 
 def read_constraints(fields: Fields) -> dict[str, str]:
-    """Read constraints into labels that a node must have; what is only preferred has no effect."""
+    """Read constraints as labels that a node must have; mere preferences are ignored."""
     labels: dict[str, str] = {}
     for constraint in fields.mappings("constraints", most=_MOST_CONSTRAINTS):
         key, value = str(constraint.value.get("key") or ""), constraint.value.get("value") or {}

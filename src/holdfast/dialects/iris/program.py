@@ -1,6 +1,6 @@
-"""What a task runs and finds around it: its command, below a shell that says who it is and activates its environment.
+"""Reads a task's program and environment: its command, below a shell that sets up variables and an environment.
 
-What a callable runs is ``bash -c 'exec $IRIS_PYTHON -u $IRIS_WORKDIR/_callable_runner.py'``, as Iris' client has it.
+A callable is run by ``bash -c 'exec $IRIS_PYTHON -u $IRIS_WORKDIR/_callable_runner.py'``, as in Iris' client.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_ARGUMENTS, _LONGEST = 10_000, 120_000
 _LARGEST_ENV = 60_000
-"""Characters of all variables: they are told again in one, which has an end."""
+"""Longest text of all variables: they are repeated in a single one, whose length is limited."""
 _MOST_STEPS = 100
 _BEGIN = """\
 export IRIS_TASK_ID="$IRIS_JOB_ID/$HOLDFAST_RANK:$((HOLDFAST_ATTEMPT - 1))" IRIS_ATTEMPT_UID="$HOLDFAST_ATTEMPT_UID"
@@ -39,7 +39,7 @@ for script do
     bash -c "$script" || { code=$?; echo "[iris setup] step $step/$# failed: exit code $code" >&2; exit $code; }
 done
 """
-"""Each script by a shell of its own, so that one that ends, or changes its directory, does so alone."""
+"""Each script gets a shell of its own, so that an exit or a change of directory affects only that script."""
 _RUN = """\
 mkdir -p "$IRIS_OUTPUT_DIR"
 if [ -f "$IRIS_VENV/bin/activate" ]; then . "$IRIS_VENV/bin/activate"; export IRIS_PYTHON="$IRIS_VENV/bin/python"; fi
@@ -48,14 +48,14 @@ exec "$@"
 
 
 class TaskServer(Struct, frozen=True):
-    """What the operator chose for tasks."""
+    """The operator's settings for tasks."""
 
     url: str
-    """Where they find this server."""
+    """The server's address for tasks."""
     python: str
-    """What runs callables, where no scripts leave an environment that has another."""
+    """The Python that runs callables, unless setup scripts activate another environment."""
     prepare_s: float = DEFAULT_TIMEOUT_S
-    """How long their scripts may take before the launch has failed."""
+    """Seconds that setup scripts may take before the launch fails."""
 
 
 class TaskProgram(Struct, frozen=True):
@@ -64,22 +64,22 @@ class TaskProgram(Struct, frozen=True):
     command: tuple[str, ...]
     env: dict[str, str]
     prepare: Preparation | None = None
-    """What is run before it, in the same place."""
+    """What runs before it, in the same place."""
 
 
 def is_called(request: Mapping[str, Any]) -> bool:
-    """Whether a launch runs the Python that it is told of: no scripts come first that may leave an environment."""
+    """Whether a launch runs the configured Python: no setup scripts may activate another environment."""
     entry = request.get("entrypoint") or {}
     argv = (entry.get("run_command") or {}).get("argv") or ()
     return not entry.get("setup_commands") and any("IRIS_PYTHON" in str(argument) for argument in argv)
 
 
 def program_of(fields: Fields, server: TaskServer, ports: Sequence[str]) -> TaskProgram | None:
-    """Read what each task runs; ``None`` where that is nothing.
+    """Read what each task runs; ``None`` if that is nothing.
 
     Args:
         fields: The launch.
-        server: What a task is told of this server, and may use of it.
+        server: What a task learns of this server, and may use of it.
         ports: The names of ports.
     """
     entry = fields.nested("entrypoint")

@@ -1,6 +1,6 @@
-"""Tells of a job and its tasks as Iris does: counts are those of attempts, which are numbered from 0 there.
+"""Renders jobs and tasks as Iris does; its counts are of attempts, which are numbered from 0 there.
 
-A gang is tried as a whole: a job's attempt is an attempt of each of its tasks.
+A gang is retried as a whole: a job's attempt is an attempt of each of its tasks.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job, Run
 
 KICKED = "kicked to failed: "
-"""How the reason begins for which an operator ends a job as failed; it is cancelled here."""
+"""The prefix of the reason with which an operator fails a job; here the job is cancelled."""
 COMPLETED = "completed: nothing more is to run"
-"""The reason for which a job ends that its user declares done; it is cancelled here, too."""
+"""The reason with which a user declares a job done; here it is cancelled, too."""
 _MS = 1000
 
 
 class IrisState(IntEnum):
-    """``JobState`` and ``TaskState``, which have the same numbers."""
+    """``JobState`` and ``TaskState``, which share their numbers."""
 
     PENDING = 1
     BUILDING = 2
@@ -63,7 +63,7 @@ STORED_AS = {
     "worker_failed": _FAILED,
     "unschedulable": _FAILED,
 }
-"""In which of our states jobs may be that are in one of Iris', by its name; which of them are, ``job_state`` says."""
+"""The states here that may correspond to a state of Iris, by its name; ``job_state`` decides."""
 _OF_FAILURES = {
     Charged.PREEMPTION: IrisState.WORKER_FAILED,
     Charged.NOBODY: IrisState.WORKER_FAILED,
@@ -72,7 +72,7 @@ _OF_FAILURES = {
 
 
 def job_state(job: Job, last: Attempt | None) -> IrisState:
-    """Return the state of a job, of which the last attempt is known if it has failed."""
+    """Return the state of a job; its last attempt is needed if it has failed."""
     if job.state is JobState.CANCELLED:
         return _declared(job)
     if job.state is JobState.FAILED and last is not None and last.failure is not None:
@@ -81,19 +81,19 @@ def job_state(job: Job, last: Attempt | None) -> IrisState:
 
 
 def _declared(job: Job) -> IrisState:
-    """Return as what a job ends that was cancelled, which the reason tells."""
+    """Return the state of a cancelled job, which its reason tells."""
     if job.reason.startswith(KICKED):
         return IrisState.FAILED
     return IrisState.SUCCEEDED if job.reason == COMPLETED else IrisState.KILLED
 
 
 def job_status(job: Job, last: Attempt | None, runs: Sequence[Run]) -> dict[str, Any]:
-    """Return what ``JobStatus`` says of a job, apart from its resources and its family.
+    """Return the ``JobStatus`` of a job, without its resources and its family.
 
     Args:
         job: The job.
         last: Its last attempt.
-        runs: The runs of that one.
+        runs: The runs of that attempt.
     """
     state = job_state(job, last)
     tasks = [_task_state(job, state, last, _of_rank(runs, last, rank)) for rank in range(job.gang)]
@@ -119,13 +119,13 @@ def job_status(job: Job, last: Attempt | None, runs: Sequence[Run]) -> dict[str,
 
 
 def task_status(job: Job, rank: int, attempts: Sequence[Attempt], runs: Sequence[Run]) -> dict[str, Any]:
-    """Return what ``TaskStatus`` says of a task, with all of its attempts.
+    """Return the ``TaskStatus`` of a task, with all of its attempts.
 
     Args:
         job: The job.
-        rank: Which of its tasks.
+        rank: The task.
         attempts: All attempts, in order.
-        runs: All of their runs.
+        runs: All runs of the attempts.
     """
     last = attempts[-1] if attempts else None
     run = _of_rank(runs, last, rank)
@@ -152,7 +152,7 @@ def task_status(job: Job, rank: int, attempts: Sequence[Attempt], runs: Sequence
 
 
 def _task_state(job: Job, state: IrisState, last: Attempt | None, run: Run | None) -> IrisState:
-    """Return the state of a task from its job's, its last attempt and its run in that."""
+    """Return the state of a task from its job's state, its last attempt and its run in that attempt."""
     if run is not None and run.outcome is not None and run.outcome.succeeded and not _waits(job):
         return IrisState.SUCCEEDED
     if state is IrisState.FAILED and run is not None and _cascaded(run):
@@ -161,7 +161,7 @@ def _task_state(job: Job, state: IrisState, last: Attempt | None, run: Run | Non
         return IrisState.PREEMPTED
     if state is not IrisState.RUNNING:
         return state
-    # The status of a job comes with the runs of its first tasks alone; the others are where their attempt is.
+    # A job's status comes with the runs of its first tasks only; the others are in the state of their attempt.
     if (last is not None and last.started_at is not None) or (run is not None and run.started_at is not None):
         return IrisState.ASSIGNED if run is not None and run.status is RunStatus.PENDING else IrisState.RUNNING
     return IrisState.ASSIGNED if run is None or run.status is RunStatus.PENDING else IrisState.BUILDING
@@ -176,7 +176,7 @@ def _waits(job: Job) -> bool:
 
 
 def _attempt(job: Job, attempt: Attempt, run: Run | None) -> dict[str, Any]:
-    """Return what ``TaskAttempt`` says of a task's part in an attempt."""
+    """Return the ``TaskAttempt`` of a task's part in an attempt."""
     failure = attempt.failure
     state = _attempt_state(job, attempt, run)
     code = None if run is None or run.outcome is None else _exit_code(run.outcome.containers, run.outcome.ended_by)
@@ -225,7 +225,7 @@ def _of_rank(runs: Sequence[Run], attempt: Attempt | None, rank: int) -> Run | N
 
 
 def _counts(job: Job, last: Attempt | None, state: IrisState) -> tuple[int, int]:
-    """Count failed attempts and lost ones: those that were retried, and the last one if it was not."""
+    """Count failed and lost attempts: those that were retried, and the last one if it was not."""
     failures, preemptions = (job.counters.get(f"{POLICY}/{rule}", 0) for rule in (FAILURE, PREEMPTION))
     if job.state is JobState.FAILED and last is not None and last.failure is not None:
         charge = charged(last.failure)
@@ -241,7 +241,7 @@ def _error_of(job: Job, last: Attempt | None) -> str:
 
 
 def _told(failure: Failure) -> str:
-    """Say what went wrong: of a program that ended by itself its exit code, with the message that it left."""
+    """Return the error: of a program that ended by itself its exit code, with the program's message."""
     container = failure.first_failed
     if container is None or not failure.conditions <= {FailureCondition.APP_ERROR}:
         setup = FailureCondition.LAUNCH_FAILED in failure.conditions and failure.error_line
@@ -251,7 +251,7 @@ def _told(failure: Failure) -> str:
 
 
 def _exit_code(containers: Sequence[ContainerResult], ended_by: EndedBy) -> int | None:
-    """Return the program's code, or the number of the signal that ended it, below 0; none of one that was stopped."""
+    """Return the program's exit code, or the signal that ended it as a negative number; ``None`` if it was stopped."""
     if ended_by not in {EndedBy.ITSELF, EndedBy.MEMORY}:
         return None
     container = next((candidate for candidate in containers if candidate.failed), None)

@@ -1,7 +1,7 @@
-"""Writes manifests that mean the same in one way: amounts by value, without defaults and without what a server adds.
+"""Normalises manifests for comparison: amounts by value, without defaults and without what a server adds.
 
-Defaults are those of Kubernetes' API (``pkg/apis/{core,batch}/v1/defaults.go``) and of JobSet's webhook. What is not
-named here is compared as it was written.
+Defaults are those of Kubernetes' API (``pkg/apis/{core,batch}/v1/defaults.go``) and of JobSet's webhook. Fields not
+listed here are compared as written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from holdfast.domain.workloads.kubejob.program import DEFAULT_GRACE_S
 
 Written: TypeAlias = Mapping[str, Any]
 _Rules: TypeAlias = Mapping[str, Any]
-"""By field: rules for what is in it, which is left out if it is empty; or a function that writes it; or its default."""
+"""By field: rules for its content, which is left out if empty; a function that writes it; or its default."""
 
 _ADDED = frozenset(
     {
@@ -42,7 +42,7 @@ def without_added(entries: Written) -> dict[str, Any]:
 
 
 def canonical_set(manifest: Written) -> dict[str, Any]:
-    """Return a job set's manifest, of any form; a dictionary of the same if and only if it means the same."""
+    """Return a job set's manifest in any form as a dictionary that is equal if and only if the meaning is."""
     native = manifest.get("apiVersion") == NATIVE
     written = _plain({name: part for name, part in manifest.items() if name != "status"}, _NATIVE if native else _SET)
     spec = mapping(written, "spec")
@@ -55,7 +55,7 @@ def canonical_set(manifest: Written) -> dict[str, Any]:
 
 
 def mapping(value: Written, *names: str) -> dict[str, Any]:
-    """Return the mapping that is somewhere in a manifest; an empty one if there is none."""
+    """Return the mapping at a path in a manifest; empty if there is none."""
     inner: Any = value
     for name in names:
         inner = inner.get(name) if isinstance(inner, dict) else None
@@ -93,7 +93,7 @@ def _as_written(part: object) -> object:
 
 
 def _dropped(_: object) -> None:
-    """Leave it out."""
+    """Leave the field out."""
 
 
 def _amount(value: object) -> str:
@@ -109,13 +109,13 @@ def _amounts(part: object) -> object:
         return part
     kept = dict(part)
     for name, value in part.items():
-        with suppress(ValueError):  # what is unreadable is noted when it is read
+        with suppress(ValueError):  # An unreadable amount is reported when it is read.
             kept[name] = _amount(value)
     return kept
 
 
 def _resources(part: object) -> object:
-    """Write requests and limits: a limit alone is also the request."""
+    """Normalise requests and limits: a limit alone is also the request."""
     if not isinstance(part, dict):
         return part
     written = _plain(part, {"requests": _amounts, "limits": _amounts})
@@ -142,18 +142,19 @@ def _container(written: Written) -> dict[str, Any]:
 
 
 def _env(part: object) -> object:
-    """Write variables, whose order counts only where one refers to another."""
+    """Normalise variables, whose order matters only if one refers to another."""
     if not isinstance(part, list) or not all(isinstance(variable, dict) for variable in part):
         return part
     variables = [_plain(variable, {"value": "", "valueFrom": _SOURCE}) for variable in part]
     if any("$(" in str(variable.get("value", "")) for variable in variables):
         return variables
-    by_name = {str(variable.get("name")): variable for variable in variables}  # the last of equal names counts
+    # The last of several with one name counts.
+    by_name = {str(variable.get("name")): variable for variable in variables}
     return [by_name[name] for name in sorted(by_name)] or None
 
 
 def _job(written: object) -> object:
-    """Write the ``spec`` of a Job in a set, with its size filled in."""
+    """Normalise the ``spec`` of a Job in a set, with its size filled in."""
     if not isinstance(written, dict):
         return written
     kept = _plain(written, _JOB)
@@ -172,7 +173,7 @@ def _job(written: object) -> object:
 
 
 def _failure_policy(part: object) -> object:
-    """Write a failure policy, which is not nothing where it says nothing."""
+    """Normalise a failure policy; an empty one is not the same as none."""
     if not isinstance(part, dict):
         return part
     kept = _plain(part, {"maxRestarts": 0, "restartStrategy": "Recreate"})

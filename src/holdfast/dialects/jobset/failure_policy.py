@@ -1,4 +1,4 @@
-"""Reads a set's failurePolicy: upstream's fields and words, and for native manifests the fields beyond it.
+"""Reads a set's failurePolicy: upstream's fields and messages, and for native manifests further fields.
 
 Stricter than upstream: refuses patterns that are not RE2, negative limits, and unreachable rules.
 """
@@ -36,7 +36,7 @@ class RuleContext(Struct, frozen=True):
 
     replicated_jobs: Collection[str]
     declared_reasons: Collection[str] = ()
-    """Reasons that pod failure policies of its templates give Jobs they fail."""
+    """Failure reasons that pod failure policies of its templates can produce."""
     extended: bool = False
     """Whether fields beyond upstream's are read."""
 

@@ -1,7 +1,7 @@
 """Reads Jobs (``batch/v1``): a manifest of its own, or the template of a replicated job.
 
-Every check and message is the Job API's; a Job template in a set is checked at submission, where upstream finds out
-only when it creates the Job.
+Checks and messages are the Job API's. A Job template in a set is checked at submission; upstream finds out only when it
+creates the Job.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LONGEST_MANAGED_BY = 63
 MOST_PARALLEL_INDEXED = 100_000
 MOST_FAILED_INDEXES = 100_000
 MANY_COMPLETIONS = 100_000
-"""With more of them a back-off limit per index has tighter bounds."""
+"""With more completions, a back-off limit per index has tighter bounds."""
 TIGHTER_LIMIT = 10_000
 
 
@@ -53,7 +53,7 @@ IN_A_SET = JobDefaults(mode=CompletionMode.INDEXED, restart_policy=RestartPolicy
 
 
 def annotated_policies(metadata: Fields, annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """Read the retry policies that an annotation names; a name that repeats counts at its first place."""
+    """Read the retry policies that an annotation names; a repeated name counts at its first place."""
     names = dict.fromkeys(name.strip() for name in annotations.get(RETRY_POLICIES, "").split(",") if name.strip())
     for name in names:
         metadata.check_name(f"annotations.{RETRY_POLICIES}", name)
@@ -61,20 +61,20 @@ def annotated_policies(metadata: Fields, annotations: Mapping[str, str]) -> tupl
 
 
 class ReadJob(Struct, frozen=True):
-    """A Job's specification, and what its set checks of its pod template."""
+    """A Job's specification, and the parts of its pod template that its set checks."""
 
     spec: KubeJobSpec
     program: Program
     pod: PodTemplate
     parallelism: int | None
     completions: int | None
-    """Both as written: absent ones are ``None``."""
+    """Both as written; ``None`` if absent."""
     replacement: str | None
     backoff_limit: int | None
 
 
 def read_job_spec(fields: Fields, notes: ManifestNotes, defaults: JobDefaults = PLAIN) -> ReadJob:
-    """Read a Job's ``spec``; finishes the reader."""
+    """Read a Job's ``spec``, and finish the reader."""
     mode = one_of(fields, notes, "completionMode", CompletionMode) or defaults.mode
     indexed = mode is CompletionMode.INDEXED
     parallelism, completions = count(fields, notes, "parallelism"), count(fields, notes, "completions")
@@ -111,7 +111,7 @@ def read_job_spec(fields: Fields, notes: ManifestNotes, defaults: JobDefaults = 
 
 
 def _warn_of_absent(rules: Sequence[PodRule], program: Program, fields: Fields, notes: ManifestNotes) -> None:
-    """Warn of rules about containers that a lenient reading leaves out."""
+    """Warn of rules about unknown containers, which a lenient reading leaves out."""
     run = {container.container for container in program.containers}
     for place, rule in enumerate(rules):
         if rule.container_name is not None and rule.container_name not in run:
@@ -129,9 +129,9 @@ def compiled_program(
 
     Args:
         template: The template.
-        notes: Where to note what is wrong.
+        notes: Where to add problems and warnings.
         path: The path of its pod.
-        default: What it asks for where it does not say so.
+        default: The requests of a container without any.
     """
     if notes.problems or not isinstance(template, dict):
         return Program()
@@ -146,12 +146,12 @@ def _seconds(value: int | None) -> float | None:
 
 
 def default_backoff_limit(per_index: int | None) -> int:
-    """Return the back-off limit of a Job that has none of its own, by its limit per index."""
+    """Return the default back-off limit, which depends on the limit per index."""
     return DEFAULT_BACKOFF_LIMIT if per_index is None else UNLIMITED
 
 
 def default_completions(completions: int | None, parallelism: int | None, *, indexed: bool) -> int | None:
-    """Return a Job's completions; without any one when parallelism is left out too, else a work queue."""
+    """Return a Job's completions: 1 if parallelism is missing, too; otherwise it is a work queue."""
     if completions is not None:
         return completions
     return 1 if parallelism is None or indexed else None
@@ -166,7 +166,7 @@ def _check_indexes(fields: Fields, notes: ManifestNotes, *, indexed: bool) -> No
             if fields.has(name):
                 notes.invalid(fields.at(name), written[name], "requires indexed completion mode")
         return
-    # Without either, the API's defaults make both 1 before anything is checked (SetDefaults_Job).
+    # If both are missing, the API's defaults make both 1 before any check (SetDefaults_Job).
     if not fields.has("completions") and fields.has("parallelism"):
         notes.required(fields.at("completions"), f"when completion mode is {CompletionMode.INDEXED}")
     _check_sizes(fields, notes)
@@ -229,7 +229,7 @@ def _read_replacement(fields: Fields, notes: ManifestNotes) -> PodReplacement | 
 
 
 def read_managed_by(fields: Fields, notes: ManifestNotes) -> str | None:
-    """Read ``managedBy``: the controller of the object, when it is not Holdfast."""
+    """Read ``managedBy``: the controller of the object, if it is not Holdfast."""
     value = fields.text("managedBy")
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""Turns accepted manifests into what is stored: a set's canonical text and the specifications of its jobs."""
+"""Turns accepted manifests into their stored forms: a set's canonical text and the specifications of its jobs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
     from holdfast.domain.workloads.kubejob.program import Program
 
-"""Names the queue in manifests that have no field for it."""
+"""The annotation for the queue, in manifests without a field for it."""
 SET_LABEL = f"{PREFIX}jobset-name"
 GROUP_LABEL = f"{PREFIX}replicatedjob-name"
 
@@ -25,7 +25,7 @@ GROUP_LABEL = f"{PREFIX}replicatedjob-name"
 def dump_set(document: Document | Mapping[str, Any]) -> str:
     """Write a job set's manifest as canonical JSON: equal manifests give equal text.
 
-    What a server adds to an object (``status``, ``metadata.uid``, ...) is left out.
+    Fields that a server adds to an object (``status``, ``metadata.uid``, ...) are left out.
     """
     value = document.value if isinstance(document, Document) else document
     kept = {name: part for name, part in value.items() if name != "status"}
@@ -36,7 +36,7 @@ def dump_set(document: Document | Mapping[str, Any]) -> str:
 
 
 def child_spec(spec: JobSetSpec, group: ReplicatedJob) -> JobSpec:
-    """Describe the jobs of a replicated job; one description for all of them, so that they can share its text."""
+    """Return the specification of a replicated job's jobs; all of them share its text."""
     labels = {**spec.labels, SET_LABEL: spec.name, GROUP_LABEL: group.name}
     return JobSpec(
         name=f"{spec.name}-{group.name}",
@@ -49,7 +49,7 @@ def child_spec(spec: JobSetSpec, group: ReplicatedJob) -> JobSpec:
 
 
 def plain_job_spec(manifest: JobManifest) -> JobSpec:
-    """Describe a ``batch/v1`` Job of its own."""
+    """Return the specification of a stand-alone ``batch/v1`` Job."""
     return JobSpec(
         name=manifest.name,
         queue=manifest.labels.get(QUEUE_LABEL) or DEFAULT_QUEUE,

@@ -1,4 +1,4 @@
-"""Reads JobSet manifests (``jobset.x-k8s.io/v1alpha2``) with every check and message of upstream's, and a few more."""
+"""Reads JobSet manifests (``jobset.x-k8s.io/v1alpha2``) with upstream's checks and messages, and a few more."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Reads the native short form of a JobSet: jobs by command, with limits that upstream does not have.
+"""Reads the native short form of a JobSet: jobs by command, with limits that upstream lacks.
 
-Everything else is read as in upstream's manifest and becomes the same model.
+The rest is read as in upstream's manifest and becomes the same model.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 MOST_JOBS = 1000
 CONTAINER = "main"
-"""The one container of a job in the short form."""
+"""The name of a job's only container in the short form."""
 
 
 def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: ManifestNotes) -> JobSetSpec | None:
@@ -115,7 +115,7 @@ def _read_job(fields: Fields, notes: ManifestNotes) -> ReadGroup:
 
 
 def _read_pods(fields: Fields, notes: ManifestNotes) -> ReadJob:
-    """Read the Job under a replicated job: by default Indexed, with one pod, and failed by its first failure."""
+    """Read the Job of a replicated job: by default Indexed, with one pod, and failed by its first failure."""
     parallelism = or_default(count(fields, notes, "parallelism"), 1)
     completions = or_default(count(fields, notes, "completions"), parallelism)
     per_index = count(fields, notes, "backoffLimitPerIndex")
@@ -142,7 +142,7 @@ def _read_pods(fields: Fields, notes: ManifestNotes) -> ReadJob:
 
 
 def _read_template(fields: Fields, restart: RestartPolicy) -> Mapping[str, Any]:
-    """Expand the short form to the template it stands for."""
+    """Expand the short form to a pod template."""
     command = fields.texts("command", most=10_000, longest=131_071)
     script = fields.text("shell", longest=131_071)
     if command and script:

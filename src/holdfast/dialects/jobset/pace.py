@@ -1,4 +1,4 @@
-"""Reads from an annotation of a set, in either form, how its uncounted restarts are paced."""
+"""Reads the pace of a set's uncounted restarts from an annotation, in either form of manifest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.errors import Problem
 
 RESTART_PACE = "holdfast.dev/restart-pace"
-"""Of a set: ``atOnce=20,initialDelay=1s,maxDelay=5m,within=1m,resetAfter=10m``, or ``none`` for upstream's pace."""
+"""For a set: ``atOnce=20,initialDelay=1s,maxDelay=5m,within=1m,resetAfter=10m``, or ``none`` for upstream's pace."""
 UPSTREAM = "none"
 _AT_ONCE, _WHOLE = "atOnce", re.compile(r"[0-9]{1,10}")
 _MOST_AT_ONCE = 10**9
@@ -32,7 +32,7 @@ _UNCOUNTED = frozenset(
 def annotated_pace(
     policy: FailurePolicy | None, metadata: Fields, annotations: Mapping[str, str], notes: ManifestNotes
 ) -> FailurePolicy | None:
-    """Give a failure policy the pace that an annotation of its set names."""
+    """Give a failure policy the pace from its set's annotation."""
     text = annotations.get(RESTART_PACE)
     if text is None:
         return policy
@@ -50,7 +50,7 @@ def _is_paced(policy: FailurePolicy) -> bool:
 
 
 def warn_of_annotated(metadata: Fields, annotations: Mapping[str, str], notes: ManifestNotes) -> None:
-    """Warn of the annotation where it has no effect: on a template of a job set's jobs."""
+    """Warn of the annotation on the template of a set's jobs, where it has no effect."""
     if RESTART_PACE in annotations:
         where = metadata.at(f"annotations.{RESTART_PACE}")
         notes.warn(where, "has no effect here", hint="annotate the JobSet itself")

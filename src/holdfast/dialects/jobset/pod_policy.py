@@ -23,7 +23,7 @@ MOST_VALUES = 255
 MOST_PATTERNS = 20
 LONGEST_INDEXES = 64 * 1024
 _READ_AT_MOST = 100_000
-"""Items of any list here; longer ones are refused unread."""
+"""The most items of any list here; longer lists are refused unread."""
 
 
 class _ConditionStatus(StrEnum):
@@ -39,7 +39,7 @@ def read_failure_rules(
 
     Args:
         fields: The Job's spec.
-        notes: Where to note what is wrong.
+        notes: Where to add problems and warnings.
         containers: Names of the template's containers and init containers.
         per_index: Whether the Job has a ``backoffLimitPerIndex``, which FailIndex needs.
     """

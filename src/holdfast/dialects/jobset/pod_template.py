@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from holdfast.dialects.jobset.wording import ManifestNotes
 
 RETRY_POLICIES = "holdfast.dev/retry-policies"
-"""An annotation: names of retry policies, separated by commas, that are asked before the Job counts a failed pod."""
+"""An annotation: retry policies, separated by commas, that decide before the Job counts a failed pod."""
 ARMADA_POLICY = "armadaproject.io/retry-policy"
-"""Armada's annotation for that, of one policy."""
+"""Armada's annotation for the same, with one policy."""
 MOST_CONTAINERS = 100
 MOST_LABELS = 1000
 LONGEST_ANNOTATION = 262_144
@@ -64,13 +64,13 @@ _METADATA_FIELDS = _words(
 
 
 class PodTemplate(Struct, frozen=True):
-    """What the rest of a Job's manifest needs to know of its pod template."""
+    """The parts of a pod template that the rest of a Job's manifest refers to."""
 
     containers: frozenset[str] = frozenset()
-    """Names, init containers too."""
+    """Names of containers, including init containers."""
     restart_policy: str = ""
     mounts: frozenset[str] = frozenset()
-    """Names of volumes mounted anywhere."""
+    """Names of volumes that are mounted anywhere."""
     volumes: tuple[str, ...] = ()
 
 
@@ -146,7 +146,7 @@ def _check_name(container: Fields, notes: ManifestNotes, seen: set[str]) -> None
 
 
 def check_metadata(fields: Fields, notes: ManifestNotes) -> None:
-    """Check that ``metadata`` of an object or a template holds nothing but Kubernetes' own fields."""
+    """Check that ``metadata`` of an object or a template contains only Kubernetes' own fields."""
     for name in fields.value:
         if name not in _METADATA_FIELDS:
             hint = closest(name, sorted(_METADATA_FIELDS)) or "what is asked for is in spec, beside metadata"
@@ -161,7 +161,7 @@ def check_metadata(fields: Fields, notes: ManifestNotes) -> None:
 
 
 def warn_of_armada(metadata: Fields, notes: ManifestNotes) -> None:
-    """Warn of Armada's annotation, which no manifest of Kubernetes' kinds is read with."""
+    """Warn of Armada's annotation, which has no effect in Kubernetes' kinds."""
     written = metadata.value.get("annotations")
     if isinstance(written, dict) and ARMADA_POLICY in written:
         where = metadata.at(f"annotations.{ARMADA_POLICY}")

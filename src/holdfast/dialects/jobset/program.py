@@ -1,6 +1,6 @@
-"""Compiles a pod template: its containers, environment, resources and volumes; notes what has no effect on any engine.
+"""Compiles a pod template: containers, environment, resources and volumes; notes fields without effect.
 
-Engines that run real pods are given the template itself, too.
+Engines that run real pods get the template itself, too.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _TOLD = {
     "jobset.sigs.k8s.io/job-group-index": "JOB_GROUP_INDEX",
     "jobset.sigs.k8s.io/coordinator": "JOBSET_COORDINATOR",
 }
-"""Labels and annotations upstream gives a pod, and the variables with the same values here."""
+"""Labels and annotations that upstream gives a pod, and the variables with the same values here."""
 COUNTED = ("cpu", "memory", GPU)
-"""What every engine counts."""
+"""Resources that every engine counts."""
 _STORAGE = "ephemeral-storage"
 _NO_PROBES = "only its exit is looked at"
 _AS_WE = "it runs as the user that Holdfast runs as"
@@ -75,22 +75,22 @@ _FROM_FILE_ALONE = (
     "terminationMessagePolicy File is ignored: where nothing is written to $HOLDFAST_TERMINATION_LOG, "
     "the end of the log is the termination message"
 )
-"""What would change what happens in a cluster, and why it does not here."""
+"""Fields that would have an effect in a cluster, and why they have none here."""
 _UPSTREAMS = ("jobset.sigs.k8s.io/", "batch.kubernetes.io/")
 
 
 class ReadProgram(Struct, frozen=True):
-    """A pod template that was read, and notes about it."""
+    """A compiled pod template, with notes."""
 
     program: Program
     notes: tuple[str, ...] = ()
-    """What the template asks for and no engine here heeds."""
+    """Fields that no engine here supports."""
     unreadable: tuple[tuple[str, str], ...] = ()
-    """What is wrong with amounts it asks for, and at which container; it gets the default instead."""
+    """Invalid amounts, with their containers; the default is used instead."""
     devices: tuple[tuple[str, str], ...] = ()
-    """Which devices it asks for, and at which container."""
+    """Requested devices, with their containers."""
     gated: bool = False
-    """Whether its pods may start only when somebody else says so."""
+    """Whether its pods have scheduling gates."""
 
 
 def read_program(
@@ -98,12 +98,12 @@ def read_program(
     is_counted: Callable[[str], bool] = lambda _: False,
     default: Resources = Resources(0),
 ) -> ReadProgram:
-    """Read a pod template (``metadata`` and ``spec``) that has been validated.
+    """Compile a pod template (``metadata`` and ``spec``) that has been validated.
 
     Args:
         template: The template.
-        is_counted: Whether what has this name is counted here; any other resource of a name is an engine's device.
-        default: What the first container asks for where it does not say so; in Kubernetes nothing.
+        is_counted: Whether a named resource is counted here; any other is a device of an engine.
+        default: The requests of a first container without any; none in Kubernetes.
     """
     pod, metadata = _mapping(template, "spec"), _mapping(template, "metadata")
     mains, inits = _listed(pod, "containers"), _listed(pod, "initContainers")
@@ -189,7 +189,7 @@ def _volume(written: Mapping[str, Any]) -> Volume:
 
 
 def _whole(own: Resources, others: Iterable[ContainerSpec]) -> Resources:
-    """Return what a pod asks for: its main containers and sidecars at once, or an init container beside sidecars."""
+    """Return the resources of a pod: its main containers and sidecars together, or the largest init container."""
     running, most = Resources(0), Resources(0)
     mains = own
     for other in others:
@@ -266,16 +266,16 @@ def _downward(name: str, source: object, metadata: Mapping[str, Any]) -> Variabl
 
 
 class _Amounts:
-    """What the containers of a pod ask for."""
+    """The resources of a pod's containers."""
 
     def __init__(self, pod: Mapping[str, Any], is_counted: Callable[[str], bool]) -> None:
-        """Begin with what the pod asks for as a whole, which counts for its first container."""
+        """Begin with the requests of the whole pod, which count for its first container."""
         self._pod = pod
         self._is_counted = is_counted
         self.unreadable: list[tuple[str, str]] = []
         self.devices: dict[str, int] = {}
         self.requested: list[tuple[str, str]] = []
-        """The container and the name of each of them."""
+        """The container and name of each."""
 
     def of(self, container: Mapping[str, Any], where: str, default: Resources) -> tuple[Resources, int]:
         """Return the requests of a container, and its memory limit.
@@ -306,7 +306,7 @@ class _Amounts:
         return requested, requested.memory if same else self._amount(limits, "memory", kube_memory, where, 0)
 
     def _device(self, name: str, value: object, where: str) -> None:
-        """Take in what is not counted here: a device that an engine may have, or nothing that there is."""
+        """Note a resource that is not counted here: a device that an engine may have, or nothing known."""
         if "/" not in name:
             self.requested.append((where, name))
         elif count := self._amount({name: value}, name, kube_count, where, 0):

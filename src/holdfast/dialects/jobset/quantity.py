@@ -17,7 +17,7 @@ _FACTOR = {**_DECIMAL, **_BINARY}
 
 
 def parse_quantity(value: object) -> Decimal:
-    """Read a quantity of Kubernetes (apimachinery ``resource.Quantity``).
+    """Parse a Kubernetes quantity (apimachinery ``resource.Quantity``).
 
     Raises:
         ValueError: It is not a quantity, or negative.
@@ -55,7 +55,7 @@ def kube_memory(value: object) -> int:
 
 
 def kube_amount(value: object) -> int:
-    """Read an amount of what is counted by a name, in thousandths, rounded up.
+    """Read an amount of a named resource in thousandths, rounded up.
 
     Raises:
         ValueError: Not a quantity.

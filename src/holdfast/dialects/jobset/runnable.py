@@ -1,7 +1,7 @@
-"""Says which parts of a manifest no engine here supports, and which of them make it impossible to run.
+"""Notes the parts of a manifest that no engine here supports, and refuses a manifest that cannot run without them.
 
-Without images and volumes most programs can do. Accepting a set that names only images would make every one of its pods
-fail: without a command there is nothing to start.
+Most programs can do without images and volumes. A set that names only images would fail with every pod: without a
+command there is nothing to start.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.kubejob.program import Program
 
 TEMPLATE = "template.spec.template.spec"
-"""Where a replicated job's pod is, in upstream's form."""
+"""The path from a replicated job to its pod, in upstream's form."""
 _IGNORED = "as it is, it is ignored"
 _HINT = "write the program out: command: [PROGRAM, ARGUMENT...]"
 
 
 def check_runnable(manifest: KubeManifest, notes: ManifestNotes) -> None:
-    """Note the parts of a manifest that cannot be run.
+    """Note the unsupported parts of a manifest.
 
     Args:
-        manifest: A job set or a Job that was read.
-        notes: Where to note them; has the manifest's programs.
+        manifest: A job set or Job that was read.
+        notes: Where to add problems and warnings; contains the manifest's programs.
     """
     for path, program in notes.programs.items():
         _check_pod(program, notes, path)
@@ -71,12 +71,12 @@ def _check_pod(read: ReadProgram, notes: ManifestNotes, path: str) -> None:
 
 
 def _at(path: str, part: str) -> str:
-    """Say where a part of a pod is; in the short form the fields of its one container are the job's."""
+    """Return the path of a part of a pod; in the short form the fields of its only container are the job's."""
     return f"{path}.{part if path.endswith('.spec') else part.removeprefix('containers[0].')}"
 
 
 def _lacking(read: ReadProgram, engine: EngineInfo) -> Iterator[Problem]:
-    """Say what a pod needs and an engine does not have, at paths within the pod."""
+    """Say what a pod needs that an engine lacks, at paths within the pod."""
     program = read.program
     lacking = program.needs - engine.capabilities
     for where, container in program.placed():
@@ -92,18 +92,18 @@ def _lacking(read: ReadProgram, engine: EngineInfo) -> Iterator[Problem]:
 
 
 def _unknown(read: ReadProgram, engine: EngineInfo, *, lenient: bool) -> Iterator[Problem]:
-    """Say which resources of a name a pod asks for that nobody has."""
+    """Return the named resources of a pod that nobody has."""
     resource_names = (*COUNTED, *sorted(engine.offers))
     for where, name in read.devices:
         if "/" in name and Capability.DEVICES in engine.capabilities:
-            continue  # only the engine knows what its nodes have
+            continue  # Only the engine knows what its nodes have.
         hint = _IGNORED if lenient else closest(name, engine.offers) or OFFERED
         message = f"Invalid value: {name}: engine {engine.name} offers no such resource"
         yield Problem(f"{where}.resources", message, resource_names, hint)
 
 
 def _without(program: Program, engine: EngineInfo) -> Iterator[str]:
-    """Say what a pod has and can do without."""
+    """Return the parts of a pod that it can do without."""
     if program.image and Capability.IMAGES not in engine.capabilities:
         yield f"image {program.image} is ignored: the command runs as a local process"
     if Capability.VOLUMES in engine.capabilities:

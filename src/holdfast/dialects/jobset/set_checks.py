@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
 
 MOST_JOBS = 1_000_000
-"""Of one set; upstream has no such limit."""
+"""The most jobs of one set; upstream has no such limit."""
 MOST_REPLICAS_TO_RESTART = 1024
 """Upstream's limit on its lists of restarts of single jobs."""
 LONGEST_CLAIM = 253
@@ -37,7 +37,7 @@ _NAME_TOO_LONG = "JobSet name is too long, {} names generated for this JobSet wi
 
 
 class ReadGroup(Struct, frozen=True):
-    """A replicated job and what the checks over the whole set need."""
+    """A replicated job, as the checks across the set need it."""
 
     group: ReplicatedJob
     path: str
@@ -72,7 +72,7 @@ def _check_group_names(groups: Sequence[ReadGroup], notes: ManifestNotes) -> Non
 
 
 def _check_names(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: ManifestNotes) -> None:
-    """Check the set's own name, once, and only if nothing is wrong with it the names that are made of it."""
+    """Validate the set's own name, then the names derived from it."""
     wrong = dns_1035_label(spec.name) if spec.name else []
     for message in wrong:
         notes.invalid("metadata.name", spec.name, _NAME_TOO_LONG.format("job") if TOO_LONG in message else message)
@@ -81,7 +81,7 @@ def _check_names(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: ManifestN
 
 
 def _check_generated_names(spec: JobSetSpec, group: ReadGroup, notes: ManifestNotes) -> None:
-    """Check the longest names of jobs and pods; upstream's pods have five random characters more."""
+    """Check the longest names of jobs and pods; upstream's pods have five more random characters."""
     last = max(group.group.replicas - 1, 0)
     longest = job_name(spec.name, group.group.name, last)
     wrong = dns_1035_label(longest)
@@ -91,7 +91,7 @@ def _check_generated_names(spec: JobSetSpec, group: ReadGroup, notes: ManifestNo
         return
     longest_pod = f"{pod_name(spec.name, group.group.name, last, group.job.completions - 1)}-abcde"
     for message in dns_1035_label(longest_pod):
-        # Only a cluster's pods have the suffix: a document's own example is too long by it, and runs elsewhere.
+        # Only a cluster's pods have the suffix: an example of the document itself is too long by it.
         text = _NAME_TOO_LONG.format("pod") if TOO_LONG in message else message
         notes.forgivable(f"{group.path}.name", f"Invalid value: {shown(longest)}: {text}")
 

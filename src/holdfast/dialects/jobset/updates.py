@@ -1,6 +1,6 @@
-"""Which fields of an existing JobSet may change: few, and a few more while it is suspended.
+"""Checks which fields of an existing JobSet change: few may, and a few more while it is suspended.
 
-Compares manifests by what they mean, however they are written.
+Compares manifests by their meaning, not as written.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_TOLD = 5
 
 
 class _Form(Struct, frozen=True):
-    """Where a form of job sets has its mutable fields."""
+    """The places of the mutable fields in one form of job sets."""
 
     groups: str
     """The list of replicated jobs in ``spec``."""
@@ -53,7 +53,7 @@ def check_update(
     Args:
         old: The current manifest.
         new: The new manifest.
-        notes: Where to note what is wrong.
+        notes: Where to add problems.
         finished: Whether the set has ended.
     """
     if old.get("apiVersion") != new.get("apiVersion"):
@@ -81,7 +81,7 @@ def check_update(
 
 
 def _changes(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Iterator[str]:
-    """List the changes: replicated jobs added, removed or moved, else the changed fields."""
+    """List the changes: replicated jobs added, removed or moved, or else the changed fields."""
     old, new = ({str(group.get("name")): group for group in groups} for groups in (before, after))
     yield from (f"{name} is new" for name in new if name not in old)
     yield from (f"{name} is gone" for name in old if name not in new)
@@ -147,7 +147,7 @@ def _check_elastic(
 
 
 def _munged(old: dict[str, Any], new: dict[str, Any], form: _Form, *, suspended: bool) -> dict[str, Any]:
-    """Return the new replicated job with everything that may change taken from the old one."""
+    """Return the new replicated job with its mutable fields taken from the old one."""
     munged = deepcopy(new)
     job, before = _job(munged, form), _job(old, form)
     if job.get("completionMode", "Indexed") == "Indexed":

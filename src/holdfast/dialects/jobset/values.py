@@ -1,4 +1,4 @@
-"""Reads and checks single values the way Kubernetes does, with its messages."""
+"""Reads and checks single values as Kubernetes does, with its messages."""
 
 from __future__ import annotations
 
@@ -51,27 +51,27 @@ _QUALIFIED_RULE = (
 
 
 def dns_1035_label(value: str) -> list[str]:
-    """Say what is wrong with a name that becomes the name of a service or a host."""
+    """Return the problem of a name that becomes a service or host name."""
     return _checked(value, LONGEST_LABEL, _DNS_1035, _1035_RULE)
 
 
 def dns_1123_label(value: str) -> list[str]:
-    """Say what is wrong with a container's name."""
+    """Return the problem of a container's name."""
     return _checked(value, LONGEST_LABEL, _DNS_1123, _1123_RULE)
 
 
 def dns_1123_subdomain(value: str) -> list[str]:
-    """Say what is wrong with an object's name."""
+    """Return the problem of an object's name."""
     return _checked(value, LONGEST_SUBDOMAIN, _SUBDOMAIN, _SUBDOMAIN_RULE)
 
 
 def label_value(value: str) -> list[str]:
-    """Say what is wrong with a label's value."""
+    """Return the problem of a label's value."""
     return _checked(value, LONGEST_LABEL, _LABEL_VALUE, _LABEL_RULE)
 
 
 def qualified_name(value: str) -> list[str]:
-    """Say what is wrong with a label's key or a condition's type."""
+    """Return the problem of a label's key or a condition's type."""
     prefix, slash, name = value.rpartition("/")
     wrong = [f"prefix part {message}" for message in dns_1123_subdomain(prefix)] if slash else []
     if not name:
@@ -82,7 +82,7 @@ def qualified_name(value: str) -> list[str]:
 
 
 def domain_prefixed_path(value: str) -> list[str]:
-    """Say what is wrong with a ``managedBy``."""
+    """Return the problem of a ``managedBy``."""
     domain, slash, path = value.partition("/")
     if not slash or not domain or not path:
         return ['must be a domain-prefixed path (such as "acme.io/foo")']
@@ -127,5 +127,5 @@ def one_of(fields: Fields, notes: ManifestNotes, name: str, options: type[E]) ->
 
 
 def or_default(value: T | None, default: T) -> T:
-    """Return the value, or the default when it is absent; 0 and False are values."""
+    """Return the value, or the default if it is absent; 0 and False are values."""
     return default if value is None else value

@@ -1,7 +1,7 @@
-"""Words problems the way the Kubernetes API does, because its users search for those messages.
+"""Words problems as the Kubernetes API does, because its users search for those messages.
 
-``ManifestNotes`` also holds what may be forgiven: something upstream accepts but should not, or a mistake in an
-upstream document's own example, is an error by default and a warning for a lenient reader.
+``ManifestNotes`` also tells errors that may be forgiven: something upstream accepts but should not, or a mistake in an
+example of an upstream document, is an error by default and a warning for a lenient reader.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from holdfast.domain.containers import EngineInfo
 
 Engines: TypeAlias = "Callable[[], Sequence[EngineInfo]]"
-"""Lists the engines that may run what is read."""
+"""Lists the engines that may run a manifest."""
 _LONGEST_VALUE = 200
 
 
 def local() -> tuple[EngineInfo]:
-    """List the engine of local processes alone."""
+    """List only the engine of local processes."""
     return (LOCAL,)
 
 
@@ -41,45 +41,45 @@ class ManifestNotes(Struct, gc=True):
     """Compiled pod templates, by the path of the pod; only those without problems."""
 
     def is_counted(self, name: str) -> bool:
-        """Whether some engine, or the whole cluster, has what is counted by a name."""
+        """Whether some engine, or the whole cluster, counts a resource of that name."""
         return any(name in engine.offers for engine in self.engines())
 
     def error(self, path: str, message: str, *, hint: str | None = None) -> None:
-        """Note an error."""
+        """Add an error."""
         self.problems.append(Problem(path, message, hint=hint))
 
     def forgivable(self, path: str, message: str, *, allowed: tuple[str, ...] = (), hint: str | None = None) -> None:
-        """Note an error, which is a warning for a lenient reader."""
+        """Add an error, which is a warning for a lenient reader."""
         (self.warnings if self.lenient else self.problems).append(Problem(path, message, allowed, hint))
 
     def warn(self, path: str, message: str, *, hint: str | None = None) -> None:
-        """Note something legal but dubious."""
+        """Add a warning."""
         self.warnings.append(Problem(path, message, hint=hint))
 
     def invalid(self, path: str, value: object, message: str, *, hint: str | None = None) -> None:
-        """Note a value that is not valid."""
+        """Add an error: the value is invalid."""
         self.error(path, f"Invalid value: {shown(value)}: {message}", hint=hint)
 
     def required(self, path: str, message: str = "") -> None:
-        """Note a value that is missing."""
+        """Add an error: the value is missing."""
         self.error(path, f"Required value: {message}" if message else "Required value")
 
     def not_supported(self, path: str, value: object, supported: Sequence[str]) -> None:
-        """Note a value that is not supported."""
+        """Add an error: the value is not supported."""
         hint = closest(value, supported)
         self.error(path, f"Unsupported value: {shown(value)}: supported values: {quoted(supported)}", hint=hint)
 
     def duplicate(self, path: str, value: object) -> None:
-        """Note a value that repeats."""
+        """Add an error: the value is a duplicate."""
         self.error(path, f"Duplicate value: {shown(value)}")
 
     def too_many(self, path: str, count: int, most: int) -> None:
-        """Note a list that is too long."""
+        """Add an error: the list is too long."""
         self.error(path, f"Too many: {count}: must have at most {most} items")
 
 
 def shown(value: object) -> str:
-    """Show a value as Kubernetes does: texts in double quotes, lists without spaces."""
+    """Format a value as Kubernetes does: texts in double quotes, lists without spaces."""
     if value is None:
         return "null"
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str)
@@ -87,10 +87,10 @@ def shown(value: object) -> str:
 
 
 def quoted(values: Iterable[str]) -> str:
-    """List texts in double quotes."""
+    """Format texts in double quotes."""
     return ", ".join(f'"{value}"' for value in values)
 
 
 def bracketed(values: Iterable[str]) -> str:
-    """List texts the way Go prints a slice of them."""
+    """Format texts as Go prints a slice."""
     return f"[{quoted(values).replace(', ', ' ')}]"

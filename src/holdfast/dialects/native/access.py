@@ -21,7 +21,7 @@ _PREFIXES = ("user:", "group:")
 
 
 def read_access(fields: Fields) -> Access:
-    """Read ``access`` and ``othersSee``; what is left out stays as it is."""
+    """Read ``access`` and ``othersSee``; what is missing stays as it is."""
     sight = fields.choice(OTHERS_SEE, Sight)
     part = fields.nested(ROLES)
     if part is None:

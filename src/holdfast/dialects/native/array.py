@@ -1,4 +1,4 @@
-"""Reads ``array`` of a job's manifest: which tasks there are, and when the whole has succeeded or failed."""
+"""Reads ``array`` of a job's manifest: its tasks, and when the whole succeeds or fails."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RESERVED = (INDEX, LINE)
 
 
 class ArrayFields(Struct, frozen=True):
-    """What is said of an array beside its job."""
+    """The fields of an array, without its job."""
 
     indexes: tuple[Indexes, ...] = ()
     axes: tuple[Axis, ...] = ()
@@ -67,7 +67,7 @@ def read_array(spec: Fields) -> ArrayFields | None:
 
 
 def arrayed(job: JobSpec, array: ArrayFields, metadata: Fields) -> ArraySpec:
-    """Put an array and its job together."""
+    """Combine an array with its job."""
     limits = (array.max_running, array.max_failures, array.at_least)
     task = evolve(job, notify=(), array_on_unknown_end=array.on_unknown_end)
     array_spec = ArraySpec(task, array.indexes, array.axes, *limits, job.notify)
@@ -92,7 +92,7 @@ def renamed(spec: ArraySpec, name: str) -> ArraySpec:
 
 
 def read_some_indexes(text: str) -> frozenset[int]:
-    """Read which of an array's tasks are meant, such as ``3,7-9``.
+    """Read a selection of an array's tasks, such as ``3,7-9``.
 
     Raises:
         InvalidManifest: It is not valid; with every problem.
@@ -173,7 +173,7 @@ def _read_values(matrix: Fields, name: str) -> tuple[str, ...]:
 
 
 def _values_of(matrix: Fields, at: str, value: object) -> Sequence[str]:
-    """Read one value of a parameter, or ``1..5``, which is several."""
+    """Read one value of a parameter, or several: ``1..5``."""
     if isinstance(value, bool):
         return [str(value).lower()]
     if isinstance(value, int | float):
@@ -192,7 +192,7 @@ def _values_of(matrix: Fields, at: str, value: object) -> Sequence[str]:
 
 
 def _read_success(part: Fields, total: int) -> int | None:
-    """Read ``success``: ``all``, ``any`` or how many tasks must succeed."""
+    """Read ``success``: ``all``, ``any``, or how many tasks must succeed."""
     value = part.raw("success")
     if value is None or value == "all":
         return None

@@ -32,13 +32,13 @@ FIELD = "handlerLimits"
 TIMED = frozenset(row.name for row in ATTEMPTS.handlers if row.timeout_s is not None) | frozenset(
     row.name for row in ATTEMPTS.promotions if row.timeout_s is not None
 )
-"""Those whose timeout can be set: the table is its only source."""
+"""The handlers whose timeout can be set, from the transition table."""
 COUNTED = frozenset(row.name for row in ATTEMPTS.handlers if row.max_retries is not None)
-"""Those whose retries can be set."""
+"""The handlers whose retries can be set."""
 
 
 def read_handler_limits(fields: Fields) -> HandlerLimits:
-    """Read ``handlerLimits``; omitted limits are inherited, and ``maxRetries: null`` is no limit."""
+    """Read ``handlerLimits``; omitted limits are inherited, and ``maxRetries: null`` means no limit."""
     part = fields.nested(FIELD)
     limits: dict[str, dict[str, float | None]] = {}
     if part is None:
@@ -157,7 +157,7 @@ def write_queue(queue: Queue) -> dict[str, Any]:
 
 
 def _write_limits(limits: Queue | UserLimits) -> dict[str, Any]:
-    """Write those limits of a queue that each user can have, too."""
+    """Write the limits that a queue can have in all and per user."""
     most, written = limits.max_running, dict[str, Any]()
     amounts = {"cpu": None if most.cpu_m is None else f"{most.cpu_m}m", "memory": most.memory, "gpu": most.gpu}
     ceiling: dict[str, Any] = {name: limit for name, limit in amounts.items() if limit is not None}
@@ -170,10 +170,10 @@ def _write_limits(limits: Queue | UserLimits) -> dict[str, Any]:
 
 
 def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None, Access]:
-    """Read the settings, the name of the default policy and who has which rights.
+    """Read the settings, the name of the default policy, and who has which rights.
 
-    What is left out has its default; of rights it stays as it is, so that a program that does not know them takes none
-    away.
+    Missing settings get their defaults. Missing rights stay as they are, so that a program that does not know them
+    takes none away.
 
     Raises:
         InvalidRequest: With every problem found.
@@ -192,7 +192,7 @@ def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None, 
         part.finish()
     fluster = _read_retry_defaults(fields)
     access = read_access(fields)
-    fields.raw("warnings")  # what was read can be sent back
+    fields.raw("warnings")  # Settings that were read can be sent back.
     fields.finish()
     if problems:
         msg = "the settings are not valid"
@@ -228,7 +228,7 @@ _MS = 1000
 
 
 def _read_retry_defaults(settings: Fields) -> RetryDefaults:
-    """Read the defaults; one that is left out has the design's."""
+    """Read the defaults; a missing one is the design document's."""
     part, default = settings.nested(_FLUSTER), RetryDefaults()
     if part is None:
         return default

@@ -1,4 +1,4 @@
-"""Reads a file that declares the GPUs of a machine, for where none can be found or they are to be named otherwise."""
+"""Reads a file that declares a machine's GPUs, where they cannot be found or need other names."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def read_devices(text: str, *, name: str) -> Sequence[Device]:
 
     Args:
         text: YAML or JSON with one mapping.
-        name: What to call the file in messages.
+        name: The file's name in messages.
 
     Raises:
         InvalidSetting: With every problem found.
-        InvalidManifest: It is no YAML.
+        InvalidManifest: It is not YAML.
     """
     problems: list[Problem] = []
     documents = read_documents(text, name=name)

@@ -26,7 +26,7 @@ class Opened(Struct, frozen=True):
 
     metadata: Fields | None
     spec: Fields | None
-    """``None`` when it is missing or not a mapping, which is noted already."""
+    """``None`` if it is missing or not a mapping; the problem is noted already."""
     name: str | None
 
 
@@ -63,7 +63,7 @@ def read_job_name(metadata: Fields) -> str | None:
 
 
 def read_group(spec: Fields) -> str:
-    """Read ``group``: any text of one line; empty where there is none."""
+    """Read ``group``: one line of text; empty if there is none."""
     group = spec.text(GROUP_FIELD, longest=LONGEST) or ""
     if _CONTROL.search(group):
         spec.problem(GROUP_FIELD, "must not contain control characters", hint="write it in one line")
@@ -71,7 +71,7 @@ def read_group(spec: Fields) -> str:
 
 
 def check_annotated_group(metadata: Fields, annotations: Mapping[str, str]) -> None:
-    """Note what is wrong with the annotation that says it, if there is one."""
+    """Check the annotation for a group, if there is one."""
     if GROUP in annotations:
         problems: list[Problem] = []
         read_group(Fields({GROUP_FIELD: annotations[GROUP]}, "", problems))

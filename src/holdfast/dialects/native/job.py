@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST_ARGUMENTS = 10_000
 LONGEST_ARGUMENT = 131_071
-"""Bytes; what Linux lets one argument or variable have."""
+"""Bytes; Linux' limit for one argument or variable."""
 LARGEST_COMMAND = 1_000_000
 LARGEST_ENV = 1_000_000
 MOST_VARIABLES = 1000
@@ -50,7 +50,7 @@ def read_job_manifest(value: Mapping[str, Any], *, path: str, problems: list[Pro
     """Read a job in either form: nested ``metadata`` and ``spec``, or short with all fields side by side.
 
     Returns:
-        The specification, of an array where it has ``array``; or ``None`` when anything was wrong.
+        The specification, of an array if it has ``array``; or ``None`` if anything is wrong.
     """
     before = len(problems)
     root = Fields(value, path, problems)
@@ -94,7 +94,7 @@ def _read_parts(metadata: Fields, spec: Fields) -> JobSpec | ArraySpec:
 
 
 def _read_rare(spec: Fields, *, gpus: bool) -> dict[str, Any]:
-    """Read what few jobs have, as of thousands that come together each field takes its time even where it is not."""
+    """Read fields that few jobs have; with thousands of jobs, asking for each field takes time."""
     settings = read_settings(spec)
     deadlines_s = {"deadline": settings.get("deadline_s"), "totalDeadline": settings.get("total_deadline_s")}
     warning = read_warning(spec, deadlines_s)
@@ -126,7 +126,7 @@ def _read_keeping(spec: Fields) -> bool:
 
 
 def _below(spec: Fields, job: JobSpec) -> str:
-    """Return the group of what a job submits itself: below its own, by its name."""
+    """Return the group of jobs that a job submits itself: its own group, extended by its name."""
     below = f"{job.group}{BELOW}{job.name}" if job.group else job.name
     if len(below) > LONGEST:
         message = f"gives a group of {len(below)} characters to what it submits; at most {LONGEST} are allowed"
@@ -198,7 +198,7 @@ def read_env(spec: Fields) -> dict[str, str]:
 
 
 def bounded_env(spec: Fields, field: str, *, largest: int = LARGEST_ENV) -> dict[str, str]:
-    """Read variables of any names, as many and as long as a program can be given; all have so many characters."""
+    """Read variables of any names, bounded by what a program can be given; ``most`` limits all characters together."""
     env = spec.mapping(field, most=MOST_VARIABLES, longest=LONGEST_ARGUMENT)
     for key in env:
         if "=" in key or "\0" in key:
@@ -225,7 +225,7 @@ def _read_working_dir(spec: Fields) -> str | None:
 
 
 def read_ports(spec: Fields) -> tuple[str, ...]:
-    """Read ``ports``: the names of those that each run is given."""
+    """Read ``ports``: names of ports, which each run gets."""
     names = spec.texts("ports", most=MOST_PORTS, longest=LONGEST_NAME) or []
     seen: set[str] = set()
     for i, name in enumerate(names):
@@ -241,12 +241,12 @@ def read_ports(spec: Fields) -> tuple[str, ...]:
 
 
 def port_variable(name: str) -> str:
-    """Name the environment variable that tells a run the number of a port."""
+    """Return the name of the variable with a port's number."""
     return f"{RESERVED_ENV}PORT_{name.upper().replace('-', '_')}"
 
 
 def read_policy_names(spec: Fields) -> tuple[str, ...]:
-    """Read ``retryPolicies``; a name that repeats counts at its first place."""
+    """Read ``retryPolicies``; a repeated name counts at its first place."""
     names = spec.texts("retryPolicies", most=MOST_POLICIES) or []
     for i, name in enumerate(names):
         spec.check_name(f"retryPolicies[{i}]", name)

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from holdfast.dialects.reading import Fields
 
 MAIN = "main"
-"""What the one program of a job that is not a pod is called where containers have names."""
+"""The name of the only program of a job without pods, where containers have names."""
 MOST_EXIT_CODES = 10_000
 MOST_NAMES = 1000
 LOWEST_EXIT_CODE, HIGHEST_EXIT_CODE = -(2**31), 2**31 - 1
-"""Of those that can be written, as Kubernetes has them."""
+"""The operators that can be written, as in Kubernetes."""
 _HIGHEST_OF_PROGRAMS = 255
 HIGHEST_SIGNAL = 64
 _MOST_NAMED = 5
@@ -35,7 +35,7 @@ OF_WHOLE_RUNS = frozenset(
         FailureCondition.END_UNKNOWN.value,
     }
 )
-"""Conditions that no container has by itself."""
+"""Conditions of a whole run that no container has by itself."""
 
 
 def read_exit_codes(fields: Fields, *, scope: ContainerScope = ContainerScope.FIRST_FAILED) -> ExitCodes | None:
@@ -53,7 +53,7 @@ def read_exit_codes(fields: Fields, *, scope: ContainerScope = ContainerScope.FI
 
 
 def read_codes(part: Fields, values: list[object]) -> frozenset[int]:
-    """Read a list of exit codes; those that no failed program has are accepted, and warned of."""
+    """Read a list of exit codes; codes that no failed program has are accepted with a warning."""
     codes = set()
     for i, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int):
@@ -68,7 +68,7 @@ def read_codes(part: Fields, values: list[object]) -> frozenset[int]:
 def never_matched(
     codes: ExitCodes | None, container: str | None, where: str, conditions: frozenset[str] | None = None
 ) -> Iterator[Problem]:
-    """List what a rule names and no failure has; ``where`` is the rule's path."""
+    """List the codes and signals of a rule that no failure has; ``where`` is the rule's path."""
     named = codes.values if codes is not None and codes.operator is ExitCodeOperator.IN else frozenset()
     if 0 in named:
         message = "0 never matches: a program that exits with 0 has not failed"
@@ -169,7 +169,7 @@ def _signal_number(value: object) -> int | None:
 
 
 def write_signal(number: int) -> str | int:
-    """Write a signal by name where it has one."""
+    """Write a signal by name if it has one."""
     try:
         return signal.Signals(number).name
     except ValueError:

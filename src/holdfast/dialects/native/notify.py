@@ -98,11 +98,11 @@ def _read_occasions(part: Fields) -> tuple[Occasion, ...]:
 
 
 NOTIFY = "holdfast.dev/notify"
-"""An annotation of what is written as for Kubernetes: ``NAME`` or ``NAME:EVENT,EVENT``, separated by blanks."""
+"""The same as an annotation: ``NAME`` or ``NAME:EVENT,EVENT``, separated by blanks."""
 
 
 def annotated_notify(metadata: Fields, annotations: Mapping[str, str]) -> tuple[Notify, ...]:
-    """Read who is told from an annotation."""
+    """Read an annotation about notifications."""
     at, parts = f"annotations.{NOTIFY}", [item.partition(":") for item in annotations.get(NOTIFY, "").split()]
     if len(parts) > MOST_NOTIFIED:
         metadata.problem(at, f"has {len(parts)} entries; at most {MOST_NOTIFIED} are allowed")
@@ -152,7 +152,7 @@ def _read_medium(spec: Fields, medium: Medium | None, notifier: Notifier) -> Not
 
 
 def _read_url(spec: Fields, medium: Medium) -> tuple[str, Secret | None]:
-    """Read a URL: a webhook's may be written, the others are secrets as a whole."""
+    """Read a URL: a webhook's may be written out, the others are secret as a whole."""
     value = spec.raw("url", required=True)
     if isinstance(value, dict) or (medium is not Medium.WEBHOOK and value is not None):
         return "", _read_secret(spec, "url")
@@ -178,7 +178,7 @@ def _check_url(spec: Fields, url: str) -> None:
 
 
 def _read_secret(spec: Fields, name: str, *, required: bool = False) -> Secret | None:
-    """Read where a secret is; one that is written here is refused, and not repeated in the message."""
+    """Read a reference to a secret; a secret written out is refused, and not repeated in the message."""
     value = spec.raw(name, required=required)
     if value is None:
         return None
@@ -235,7 +235,7 @@ def _read_mail(spec: Fields) -> Mail:
 
 
 def write_notifier(notifier: Notifier) -> dict[str, Any]:
-    """Write a notifier's ``spec``; it reads back equal, and holds no secret."""
+    """Write a notifier's ``spec``; it reads back equal, and contains no secret."""
     spec: dict[str, Any] = {"type": notifier.medium.value}
     if notifier.timeout_s != DEFAULT_TIMEOUT_S:
         spec["timeout"] = notifier.timeout_s

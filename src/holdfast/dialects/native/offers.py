@@ -1,4 +1,4 @@
-"""Reads what a place has by name, from one line: what a setting or a flag says."""
+"""Reads the named resources of a node or cluster from one line, as in a setting or flag."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from holdfast.domain.terms.resources import Amounts
 
 COUNTED = ("cpu", "memory", "gpu")
-"""What needs no name."""
+"""Resources that have fields of their own."""
 RESOURCE_NAME = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?(/[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?")
 
 
 def read_offer(text: str) -> Amounts:
-    """Read what a node or the cluster has by name: ``licence/matlab=2,scratch=100Gi``.
+    """Read named resources: ``licence/matlab=2,scratch=100Gi``.
 
     Raises:
-        ValueError: It is not that, with what is wrong with it.
+        ValueError: The text is invalid; the message says why.
     """
     named: dict[str, int] = {}
     for part in filter(None, map(str.strip, text.split(","))):

@@ -1,4 +1,4 @@
-"""Changes some fields of a job that is there already, by a JSON merge patch of its manifest (RFC 7396)."""
+"""Changes fields of an existing job by a JSON merge patch of its manifest (RFC 7396)."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _ATTRIBUTES = {
     **{setting.key: (setting.attribute,) for setting in SETTINGS if setting.changeable},
 }
 CHANGEABLE = tuple(_ATTRIBUTES)
-"""What can be changed once a job has been submitted: nothing that decides whose it is, or when its turn is."""
+"""The fields that can change after submission: none that decides its owner or its turn."""
 
 
 def patched(spec: JobSpec, patch: Mapping[str, Any]) -> JobSpec:
-    """Return a job with some fields changed, and all others as they are.
+    """Return a job with some fields changed.
 
     Args:
         spec: The job.
-        patch: Fields of its manifest, in the short form; of a mapping only what is given changes, and ``null`` deletes.
+        patch: Fields of its manifest in the short form; ``null`` deletes a field, and a mapping is merged.
 
     Raises:
-        InvalidManifest: The outcome is not valid, or a field cannot be changed; with every problem.
+        InvalidManifest: The result is invalid, or a field cannot be changed; with every problem.
     """
     fixed = [name for name in patch if name not in _ATTRIBUTES]
     if fixed:

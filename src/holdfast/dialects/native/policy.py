@@ -1,4 +1,4 @@
-"""Reads retry policies and the manifests around them, and says what is dubious in them.
+"""Reads retry policies and the manifests around them, and warns of what is dubious in them.
 
 The native policy is a superset of the ``spec`` of Armada's design document, which is accepted as it stands.
 """
@@ -47,7 +47,7 @@ _DEFAULT_BACKOFF = Backoff()
 
 
 class _DefaultAction(StrEnum):
-    """What may happen when no rule matches."""
+    """What may happen if no rule matches."""
 
     FAIL = Action.FAIL
     RETRY = Action.RETRY
@@ -56,17 +56,17 @@ class _DefaultAction(StrEnum):
 
 
 class RuleDialect(Struct, frozen=True):
-    """How a dialect differs from the native one in what its rules accept."""
+    """How a dialect differs from the native one in the rules it accepts."""
 
     condition_aliases: tuple[tuple[str, str], ...] = ()
-    """Other names for conditions."""
+    """Further names for conditions."""
 
 
 NATIVE = RuleDialect()
 
 
 def read_policy(value: Mapping[str, Any], *, path: str, name: str, problems: list[Problem]) -> RetryPolicy | None:
-    """Read a policy's ``spec``, whose field path is given; ``None`` when anything was wrong."""
+    """Read a policy's ``spec`` at a field path; ``None`` if anything is wrong."""
     before = len(problems)
     fields = Fields(value, path, problems)
     policy = read_policy_fields(fields, name, NATIVE)
@@ -159,11 +159,11 @@ def _read_causes(fields: Fields) -> frozenset[str] | None:
 
 
 UNCAPPED = "none"
-"""The word for a ``maxDelay`` that never ends the growth of a delay."""
+"""The value of ``maxDelay`` for a delay that grows without end."""
 
 
 def read_backoff(fields: Fields, name: str) -> Backoff | None:
-    """Read a back-off; fields left out have the defaults of ``domain.policy.model.Backoff``."""
+    """Read a back-off; missing fields have the defaults of ``domain.policy.model.Backoff``."""
     part = fields.nested(name)
     if part is None:
         return None
@@ -251,12 +251,12 @@ def _read_static(part: Fields) -> int | None:
 
 
 def policy_warnings(policy: RetryPolicy, path: str, on_unknown_end: UnknownEnd | None = None) -> list[Problem]:
-    """List what is legal but dubious: unreachable rules, unused settings, what no failure has.
+    """List what is legal but dubious: unreachable rules, unused settings, impossible matches.
 
     Args:
-        policy: It.
+        policy: The policy.
         path: Its field path.
-        on_unknown_end: What its job or array says, which comes before what the policy does.
+        on_unknown_end: The setting of its job or array, which takes precedence over the policy.
     """
     warnings = [*_unused_limit(policy, path), *_voiding(policy, path, on_unknown_end or policy.on_unknown_end)]
     blocker: str | None = None
@@ -284,15 +284,15 @@ def _unused_limit(policy: RetryPolicy, path: str) -> list[Problem]:
 
 
 def _voiding(policy: RetryPolicy, path: str, says: UnknownEnd | None) -> list[Problem]:
-    """Find the first rule that has a job run again of which ``onUnknownEnd`` says that it must not."""
+    """Find the first rule that retries a job whose ``onUnknownEnd`` forbids that."""
     if says in {None, UnknownEnd.RETRY}:
         return []
     for i, rule in enumerate(policy.rules):
         names = rule.conditions or frozenset()
         if rule.exit_codes is not None or rule.signals is not None or rule.termination_message is not None:
-            continue  # nothing of that is known
+            continue  # Nothing is known of such an end.
         if rule.matches_all or FailureCondition.END_UNKNOWN in names:
-            return []  # what says nothing about it comes later, what names it was meant
+            return []  # A rule that does not mention unknown ends comes later; one that names them is intended.
         by_cause = Cause.AGENT_TRANSIENT in (rule.causes or ())
         if (names & LOST or (by_cause and not names)) and rule.action in {Action.RETRY, Action.IGNORE}:
             where = f"{path}.rules[{i}]" if path else f"rules[{i}]"

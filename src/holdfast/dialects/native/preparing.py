@@ -1,4 +1,4 @@
-"""Reads what is done before a job's program is started, and writes it."""
+"""Reads and writes what happens before a job's program is started."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BLOB = re.compile(r"[0-9a-f]{64}")
 
 
 def read_preparation(spec: Fields, read_command: Callable[[Fields], tuple[str, ...]]) -> Preparation | None:
-    """Read ``prepare``: a program as of the job itself, and how long it may take."""
+    """Read ``prepare``: a program, like the job's own, and the time it may take."""
     part = spec.nested("prepare")
     if part is None:
         return None
@@ -33,7 +33,7 @@ def read_preparation(spec: Fields, read_command: Callable[[Fields], tuple[str, .
 
 
 def read_inputs(spec: Fields) -> tuple[Input, ...]:
-    """Read ``inputs``: what was sent before, by its SHA-256, or short texts in place."""
+    """Read ``inputs``: files sent before, by SHA-256, or short texts in place."""
     value = spec.raw("inputs")
     if value is None:
         return ()
@@ -71,7 +71,7 @@ def _read_input(part: Fields) -> Input:
 
 
 def write_preparing(spec: JobSpec) -> dict[str, Any]:
-    """Write what a job says about that, durations in seconds."""
+    """Write the preparation, durations in seconds."""
     written: dict[str, Any] = {"identity": True} if spec.identity else {}
     if not spec.keeps_work:
         written["keepWorkDirectory"] = False

@@ -1,4 +1,4 @@
-"""Reads and writes ``resources``: cpu, memory, GPUs or a share of one, and whatever else is counted by a name."""
+"""Reads and writes ``resources``: cpu, memory, GPUs or a share of one, and named resources."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ LONGEST_TYPE = 100
 LONGEST_RESOURCE = 100
 SHARED = "shared"
 SHARED_M = 250
-"""What ``gpu: shared`` is, in thousandths: at most four such runs share a device."""
+"""The amount of ``gpu: shared`` in thousandths: at most four such runs share a device."""
 _SHARES = "a share of one GPU is a number between 0 and 1 in steps of 0.001, such as 0.25; more are whole: 1, 2, ..."
 OFFERED = "nodes offer it with HOLDFAST_RESOURCES, the cluster with: holdfast update settings --resource NAME=AMOUNT"
 RESOURCE_RULE = "lower-case letters, digits, '-', '_' and '.', then perhaps '/' and a name: licence/matlab"
 
 
 def read_resources(spec: Fields) -> tuple[Resources, GpuSelector]:
-    """Read ``resources``, and which GPUs will do."""
+    """Read ``resources`` and the GPU types that will do."""
     part = spec.nested("resources")
     if part is None:
         return Resources(), ANY
@@ -80,12 +80,12 @@ def parse_gpus(value: object) -> tuple[int, int]:
 
 
 def read_named(part: Fields) -> Amounts:
-    """Read the amounts of what has a name, from fields that nothing else has read; none of it is left out."""
+    """Read named resources from the fields that nothing else has read; 0 is not an amount."""
     return tuple((name, amount) for name, amount in read_ceilings(part) if amount)
 
 
 def read_ceilings(part: Fields) -> Amounts:
-    """Read amounts as ``read_named`` does, and keep those of which there may be none."""
+    """Read amounts like ``read_named``, and keep those that are 0."""
     named = {}
     others = [name for name in part.value if name not in COUNTED]
     if len(others) > MOST_NAMED:
@@ -93,7 +93,7 @@ def read_ceilings(part: Fields) -> Amounts:
     for name in others[:MOST_NAMED]:
         hint = closest(str(name), COUNTED)
         if hint is not None and "/" not in str(name):
-            continue  # a slip of the pen, which is an unknown field
+            continue  # A typing error, reported as an unknown field.
         value = part.raw(name)
         if not RESOURCE_NAME.fullmatch(str(name)) or len(str(name)) > LONGEST_RESOURCE:
             part.problem(str(name), f"{shown(name)} is not the name of a resource", hint=RESOURCE_RULE)
@@ -124,6 +124,6 @@ def _write_selected(count: float, gpus: GpuSelector) -> dict[str, Any]:
 
 
 def plain_amount(amount: int) -> float:
-    """Write thousandths as a number, a whole one where it is."""
+    """Write thousandths as a number, without a fraction if possible."""
     whole, rest = divmod(amount, 1000)
     return amount / 1000 if rest else whole

@@ -1,4 +1,4 @@
-"""Reads below how much memory or disk a machine evicts programs, from one line: what a setting says."""
+"""Reads the thresholds of memory and disk for evictions, from one line of a setting."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read_thresholds(text: str) -> tuple[Threshold, ...]:
     """Read thresholds: ``memory=5%,disk=2Gi,memory=10%:2m``; one with a time is soft.
 
     Raises:
-        ValueError: They are not that, with what is wrong.
+        ValueError: The text is invalid; the message says why.
     """
     thresholds: dict[tuple[Shortage, bool], Threshold] = {}
     for part in filter(None, map(str.strip, text.split(","))):
@@ -41,10 +41,10 @@ def read_thresholds(text: str) -> tuple[Threshold, ...]:
 
 
 def read_reclaim(text: str) -> Mapping[Shortage, int]:
-    """Read how much more must be available before a threshold counts as kept again: ``memory=500Mi,disk=1Gi``.
+    """Read how much more must be available before a threshold counts as met again: ``memory=500Mi,disk=1Gi``.
 
     Raises:
-        ValueError: It is not that, with what is wrong.
+        ValueError: The text is invalid; the message says why.
     """
     amounts: dict[Shortage, int] = {}
     for part in filter(None, map(str.strip, text.split(","))):
@@ -57,7 +57,7 @@ def read_reclaim(text: str) -> Mapping[Shortage, int]:
 
 
 def reclaiming(thresholds: Sequence[Threshold], reclaim: Mapping[Shortage, int]) -> tuple[Threshold, ...]:
-    """Return thresholds that count as kept again only once so much more is available."""
+    """Return thresholds that count as met again only once so much more is available."""
     return tuple(evolve(threshold, reclaim=reclaim.get(threshold.of, 0)) for threshold in thresholds)
 
 

@@ -1,4 +1,4 @@
-"""Reads what is watched of a job's runs while they go on, and writes it."""
+"""Reads and writes what is watched during a job's runs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from holdfast.errors import Problem
 
 SHORTEST_STALL_S = 1.0
-"""Less is not told from a run between two looks at it."""
+"""The shortest limit in seconds: less cannot be told apart between two looks."""
 SIGNALS = ("TERM", "USR1", "USR2", "HUP", "INT", "QUIT", "XCPU", "URG", "WINCH", "PWR")
-"""Those that may be a warning."""
+"""Signals that can be a warning."""
 _CANNOT_BE_HEEDED = frozenset({"KILL", "STOP"})
 _LIMITS = {"noOutput": "no_output_s", "noProgress": "no_progress_s", "idleDevice": "idle_device_s"}
 
@@ -53,8 +53,8 @@ def read_warning(spec: Fields, deadlines_s: Mapping[str, float | None]) -> Early
     """Read ``signal``: the warning ahead of the end.
 
     Args:
-        spec: The job's.
-        deadlines_s: What a warning must come before, by the field it is set with.
+        spec: The job's fields.
+        deadlines_s: Limits in seconds that the warning must precede, by their fields.
     """
     part = spec.nested("signal")
     if part is None:
@@ -89,9 +89,9 @@ def _signal(part: Fields) -> str:
 
 
 SIGNAL_ANNOTATION = "holdfast.dev/signal"
-"""Of a pod template: ``USR2@2m``, or ``2m`` for TERM."""
+"""An annotation of a pod template: ``USR2@2m``, or ``2m`` for TERM."""
 STALL_ANNOTATION = "holdfast.dev/stall"
-"""Of a pod template: ``noOutput=10m,noProgress=30m``."""
+"""An annotation of a pod template: ``noOutput=10m,noProgress=30m``."""
 
 
 class WatchedPrograms(NamedTuple):
@@ -125,7 +125,7 @@ def annotated(metadata: Fields, deadlines_s: Mapping[str, float | None]) -> Watc
 
 
 def write_watching(spec: JobSpec) -> dict[str, Any]:
-    """Write what a job says about all that, durations in seconds."""
+    """Write the watches, durations in seconds."""
     written: dict[str, Any] = {}
     if spec.stall is not None:
         limits = {name: getattr(spec.stall, attribute) for name, attribute in _LIMITS.items()}

@@ -1,4 +1,4 @@
-"""Writes retry policies and jobs as the mappings they are read from; defaults are left out."""
+"""Writes retry policies and jobs in the form they are read from, without defaults."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def write_policy(policy: RetryPolicy) -> dict[str, Any]:
 
 
 def write_backoff(backoff: Backoff) -> dict[str, Any]:
-    """Write a back-off in full; delays as numbers of seconds, so that nothing is rounded."""
+    """Write a back-off in full; delays are numbers of seconds, so that nothing is rounded."""
     return {
         "initialDelay": _seconds(backoff.initial_s),
         "maxDelay": UNCAPPED if backoff.max_s is None else _seconds(backoff.max_s),
@@ -48,7 +48,7 @@ def write_backoff(backoff: Backoff) -> dict[str, Any]:
 
 
 def _seconds(value: float) -> str | float:
-    """Write a duration people can read when that is exact, else the bare number."""
+    """Write a duration with a unit if that is exact, otherwise as a number."""
     return f"{int(value)}s" if float(value).is_integer() else value
 
 
@@ -108,7 +108,7 @@ _ONE_TO_ONE: tuple[tuple[str, str, Any], ...] = (
 
 
 def write_job(spec: JobSpec) -> dict[str, Any]:
-    """Write a job; a job of pods also has the ``spec`` of its ``batch/v1`` Job as it was written."""
+    """Write a job; a job of pods includes the ``spec`` of its ``batch/v1`` Job as written."""
     written: dict[str, Any] = {
         "name": spec.name,
         "queue": spec.queue,
