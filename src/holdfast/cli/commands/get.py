@@ -167,17 +167,16 @@ def _as_manifest(thing: Any, noun: NounName) -> dict[str, Any]:  # noqa: ANN401 
 
 
 def _filters(options: GetOptions, noun: NounName, flags: Flags) -> dict[str, Any]:
-    flags_given = {
-        "--state": options.state,
-        "--queue": options.queue,
-        "--label": options.label,
-        "--user": options.user,
-        "--group": options.group,
-        "--mine": options.mine,
-        "--jobset": options.jobset,
-        "--array": options.array,
-        "--quarantined": options.quarantined,
+    of_jobs = {
+        "--queue": ("queue", options.queue),
+        "--user": ("user", options.user),
+        "--group": ("group", options.group),
+        "--jobset": ("job_set", options.jobset),
+        "--array": ("array", options.array),
+        "--quarantined": ("quarantined", options.quarantined),
     }
+    flags_given = {"--state": options.state, "--label": options.label, "--mine": options.mine}
+    flags_given |= {flag: value for flag, (_, value) in of_jobs.items()}
     of_sets = {"--state", "--label", "--user", "--group", "--mine"} if noun in OWNERS else set()
     for flag, value in flags_given.items():
         if value and (options.names or (noun != Noun.JOB and flag not in of_sets)):
@@ -189,9 +188,7 @@ def _filters(options: GetOptions, noun: NounName, flags: Flags) -> dict[str, Any
     labels = flags.pairs("--label", options.label)
     if noun in OWNERS:
         return {"states": states, "labels": labels, "user": options.user, "group": options.group}
-    where: dict[str, Any] = {"states": states, "queue": options.queue, "labels": labels, "job_set": options.jobset}
-    where |= {"quarantined": options.quarantined, "array": options.array, "tasks": False}
-    return {**where, "user": options.user, "group": options.group}
+    return {"states": states, "labels": labels, "tasks": False, **dict(of_jobs.values())}
 
 
 def _beside(
