@@ -222,7 +222,7 @@ def test_jobs_and_arrays_sent_together_wait_for_each_other_by_name_and_say_so(cl
     assert [each.name for each in client.jobs(states=["waiting"])] == ["report"]
     assert client.array_why("sweep").headline == "Array sweep waits for job prep to succeed. Of 5 tasks: 5 waiting."
     assert client.why("report").summary == ["It waits for array sweep to end. More: holdfast why array sweep"]
-    with pytest.raises(InvalidManifest, match="by way of others: a -> b -> a"):
+    with pytest.raises(InvalidManifest, match="waits for itself through others: a -> b -> a"):
         client.submit_bulk([{**prep, "name": "a", "dependsOn": "b"}, {**prep, "name": "b", "dependsOn": "a"}])
     assert client.job("prep").depends_on == []
 
