@@ -92,7 +92,7 @@ def test_tokens_of_a_real_issuer_open_nothing_where_they_should_not(server: Serv
         impostor.start()
         try:
             foreign = asked(server, impostor.token("ann"))
-            assert (foreign.status_code, f"of the issuer '{impostor.url}'" in foreign.text) == (401, True)
+            assert (foreign.status_code, f"issuer is '{impostor.url}'" in foreign.text) == (401, True)
         finally:
             impostor.stop()
 

@@ -198,7 +198,7 @@ def test_each_refusal_says_which_right_is_missing_and_who_can_give_it_and_is_aud
         told = server[role].request(method, address, content=body, headers=headers).json()
         assert f"may not {right} " in told["detail"], told
         assert f"whose role here is {role}" in told["detail"], told
-        assert told["hint"].startswith("an admin can give it: holdfast update settings --access "), told
+        assert told["hint"].startswith("an admin can grant it: holdfast update settings --access "), told
     audit = server[Role.ADMIN].get("/api/v1/audit", params={"limit": 1000}).json()["items"]
     told_of = {one["detail"] for one in audit if (one["kind"], one["outcome"]) == (kind, "forbidden")}
     for role in refused:

@@ -52,7 +52,7 @@ def test_everybody_reads_those_about_their_own_work_and_operators_all(people: Pe
     for client, key in ((people.ben, f"msg_{hers}"), (people.guest, f"msg_{hers}"), (people.ann, "msg_gone")):
         with pytest.raises(NotFound, match="no notification of yours has the id"):
             client.notification(key)
-    with pytest.raises(Forbidden, match="that takes the role operator"):
+    with pytest.raises(Forbidden, match="this needs the role operator"):
         people.ann.replay(f"msg_{hers}")
     assert [one.id for one in people.ann.notifications(about=his)] == []
 

@@ -191,9 +191,9 @@ def test_tokens_that_open_nothing_say_why(lab: Lab) -> None:
         "a number": lab.refused(unsigned(claims, alg="RS256", kid=7)),
     }
     assert told["expired"] == "the token expired 1h ago by this server's clock, which may be wrong"
-    assert told["early"] == "the token is valid only in 1h by this server's clock, which may be wrong"
+    assert told["early"] == "the token becomes valid only in 1h by this server's clock, which may be wrong"
     assert "not for 'holdfast'" in told["audience"]
-    assert "of the issuer 'https://other.example'" in told["issuer"]
+    assert "issuer is 'https://other.example'" in told["issuer"]
     assert told["foreign key"] == "the token's signature is not its issuer's"
     assert told["changed"] == told["foreign key"]
     assert "signed by 'none', which is not taken" in told["none"]

@@ -103,7 +103,7 @@ def test_people_steer_their_own_and_nobody_elses(people: People) -> None:
     people.ann.hold("train")
     people.ops.release(job.id)
     assert people.ben.submit(JOB).submitted_by == "ben"
-    with pytest.raises(Forbidden, match="whose role here is viewer, may not submit jobs: that takes the role user"):
+    with pytest.raises(Forbidden, match="whose role here is viewer, may not submit jobs: this needs the role user"):
         people.guest.submit(JOB)
     audit = [(one.actor, one.action, one.kind, one.outcome) for one in people.lab_client.audit()]
     assert ("ben", "cancel", "job", "forbidden") in audit
@@ -221,7 +221,7 @@ def test_a_queue_with_permissions_takes_jobs_only_of_those_it_names_and_lets_the
     elsewhere = manifest("set", replicatedJobs=[group("w", 1)])
     elsewhere["metadata"]["labels"] = {"holdfast.dev/queue": "gpu"}
     job = people.ann.submit({**JOB, "queue": "gpu"})
-    with pytest.raises(Forbidden, match="ben may not submit this: queue gpu gives that to some only") as caught:
+    with pytest.raises(Forbidden, match="ben may not submit this: queue gpu allows it only for some") as caught:
         people.ben.submit({**JOB, "queue": "gpu"})
     assert "permissions of queue gpu with the verb submit for user:ben" in (caught.value.hint or "")
     rejected = people.ben.submit_bulk([{**JOB, "queue": "gpu"}, JOB], atomic=False).items
@@ -245,7 +245,7 @@ def test_operators_change_queues_but_not_who_may_use_them(people: People) -> Non
     people.queue("gpu", {"subjects": ["group:ml"], "verbs": ["submit"]})
     closed = {"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": "gpu"}, "spec": {"weight": 2}}
     for change in (lambda: people.ops.queues.put("gpu", closed), lambda: people.ops.queues.delete("gpu")):
-        with pytest.raises(Forbidden, match="may not change the permissions of queue gpu: that takes the role admin"):
+        with pytest.raises(Forbidden, match="may not change the permissions of queue gpu: this needs the role admin"):
             change()
     closed["spec"] = {"weight": 2, "permissions": [{"subjects": ["group:ml"], "verbs": ["submit"]}]}
     people.ops.queues.put("gpu", closed)

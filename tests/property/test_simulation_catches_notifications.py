@@ -30,7 +30,7 @@ def every_failed_attempt_is_told(patch: pytest.MonkeyPatch) -> None:
 
 
 def whoever_asks_for_two_events_is_told_twice(patch: pytest.MonkeyPatch) -> None:
-    told = notification._told
+    told = notification._notifications
 
     def each(report: Any, occasions: Any, wanted: Any, which: str, now: float) -> Any:
         return [one for occasion in occasions for one in told(report, {occasion}, wanted, f"{which}/{occasion}", now)]

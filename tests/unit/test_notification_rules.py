@@ -14,9 +14,9 @@ from holdfast.domain.notifications.notification import (
     Notification,
     OutcomeReport,
     delay_s,
+    describe_failure,
     of_job,
     of_owner,
-    what_of,
 )
 from holdfast.domain.notifications.words import facts, payload, subject, text
 from holdfast.domain.notifier import Notify, Occasion
@@ -179,7 +179,11 @@ def test_a_kind_that_nobody_heard_of_is_told_of_in_its_own_words(monkeypatch: py
 
 def test_tasks_that_failed_alike_are_counted_together_whatever_they_printed() -> None:
     other = evolve(BROKEN, category="", error_line="another line")
-    assert (what_of(BROKEN), what_of(other), what_of(None)) == ("program", "exit code 3", "unknown")
+    assert (describe_failure(BROKEN), describe_failure(other), describe_failure(None)) == (
+        "program",
+        "exit code 3",
+        "unknown",
+    )
 
 
 def test_a_delivery_that_fails_is_tried_for_a_day_ever_more_rarely_and_then_given_up() -> None:

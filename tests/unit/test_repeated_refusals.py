@@ -9,7 +9,7 @@ from holdfast.service.access.asking import forbidden
 from holdfast.service.refusals import MOST_NAMES, TOLD_EVERY_S
 from tools.memory_store import MemoryStore
 
-REFUSED = Refusal("ben may not logs this: it belongs to somebody else", "an admin can give it")
+REFUSED = Refusal("ben may not logs this: it belongs to somebody else", "an admin can grant it")
 
 
 def poll(store: MemoryStore, at: float, name: str = "j1", who: str = "ben") -> None:

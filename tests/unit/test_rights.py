@@ -89,7 +89,7 @@ def test_each_cell_decides_alone(kind: SubjectName, right: Right) -> None:
         if refused is not None:
             verb = "read the logs of" if right is Right.LOGS else right
             assert f"ann, whose role here is {role}, may not {verb}" in refused.message
-            assert "admin can give it" in refused.hint
+            assert "admin can grant it" in refused.hint
 
 
 def test_of_several_roles_the_one_that_goes_farthest_counts() -> None:
@@ -198,8 +198,8 @@ def test_a_refusal_says_what_is_missing_and_is_in_the_audit_log() -> None:
     with pytest.raises(Forbidden) as caught:
         Queues(store).put(ann, Queue("mine"))
     assert caught.value.code == "forbidden"
-    assert caught.value.message == "ann, whose role here is user, may not change queues: that takes the role operator"
-    assert caught.value.hint == "an admin can give it: holdfast update settings --access operator=user:ann"
+    assert caught.value.message == "ann, whose role here is user, may not change queues: this needs the role operator"
+    assert caught.value.hint == "an admin can grant it: holdfast update settings --access operator=user:ann"
     with pytest.raises(Forbidden, match="may not change retry policies"):
         Policies(store).delete(ann, "p")
     entries = [(one.entry.act, one.entry.subject, one.entry.outcome) for one in store.audit(limit=9)]

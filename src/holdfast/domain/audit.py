@@ -1,6 +1,6 @@
-"""The audit log: who did what, and what is recorded of it.
+"""The audit log: who did what, and what is recorded about it.
 
-No entry holds a secret: names and reasons only, never the contents of a manifest. An action without a caller, as in
+No entry holds a secret: only names and reasons, never the contents of a manifest. An action without a caller, as in
 tests and tools, is not recorded.
 """
 
@@ -35,13 +35,13 @@ class Act(StrEnum):
     """What was done or requested."""
 
     CREATE = "create"
-    """Wrote something new."""
+    """Created something."""
     UPDATE = "update"
     """Changed something."""
     DELETE = "delete"
     """Deleted something."""
     APPLY = "apply"
-    """Tried to create or change something; only recorded if it was refused, so that neither happened."""
+    """Tried to create or change something; recorded only if it was refused."""
     CANCEL = "cancel"
     """Requested that a job be ended."""
     HOLD = "hold"
@@ -51,15 +51,15 @@ class Act(StrEnum):
     RETRY = "retry"
     """Requested another attempt of a job."""
     PREEMPT = "preempt"
-    """Requested the place of a job that runs."""
+    """Requested that a running job give up its place."""
     REPRIORITIZE = "reprioritize"
     """Requested another priority for a job."""
     SUSPEND = "suspend"
     """Requested that a job set be stopped and kept."""
     RESUME = "resume"
-    """Requested that a suspended job set be resumed, or had what waits started again."""
+    """Requested that a suspended job set be resumed, or ended a pause of the server."""
     PAUSE = "pause"
-    """Had nothing started any more, as a restore does."""
+    """Paused the server, as a restore does."""
     RESTART = "restart"
     """Requested a restart of a job set, or of one of its replicated jobs or jobs."""
     CORDON = "cordon"
@@ -73,11 +73,11 @@ class Act(StrEnum):
     TEST = "test"
     """Sent a test notification through a notifier."""
     READ = "read"
-    """Tried to read something; only recorded if it was refused, or of the audit log itself by who is no admin."""
+    """Tried to read something; recorded only if it was refused, or if it was the audit log and the caller no admin."""
 
 
 class Subject:
-    """The kinds of object it was done to; every kind of work is one, too."""
+    """The kinds of object that actions are about; every kind of work is one."""
 
     JOB = JOB.subject
     JOB_SET = JOB_SET.subject
@@ -97,11 +97,11 @@ class Subject:
 
 
 ACCEPTED = "accepted"
-"""The outcome of what was done; anything else is the code of the refusal."""
+"""The outcome of an action that was done; any other is the code of a refusal."""
 
 
 class Caller(Struct, frozen=True):
-    """Who requests something, from where and when."""
+    """A caller with the origin and time of its request."""
 
     principal: Principal
     at: float
@@ -109,11 +109,11 @@ class Caller(Struct, frozen=True):
     """The address it came from, or ``in-process``."""
     request_id: str = ""
     unable: str = ""
-    """Why nobody could run what it submits, if so."""
+    """Why what it submits could not be run, if so."""
 
     @property
     def actor(self) -> str:
-        """Whom logs name."""
+        """The name in logs."""
         return self.principal.name
 
 
@@ -123,16 +123,16 @@ class AuditEntry(Struct, frozen=True):
     caller: Caller
     act: Act
     subject: SubjectName
-    """One of ``Subject``, or of a kind of work."""
+    """One of ``Subject``, or the subject of a kind of work."""
     name: str
-    """Of what it was done to; of a job or a job set its id."""
+    """The object's name; the id of a job or a job set."""
     outcome: str = ACCEPTED
     detail: str = ""
-    """The reason that was given, or the message of the refusal."""
+    """The caller's reason, or the message of the refusal."""
 
 
 class StoredAuditEntry(NamedTuple):
-    """An action as it was recorded."""
+    """An action as recorded."""
 
     seq: int
     entry: AuditEntry
@@ -142,30 +142,30 @@ _HAPPENED = {Act.CREATE: "created", Act.UPDATE: "updated", Act.DELETE: "deleted"
 
 
 class AuditedChange(Struct, frozen=True):
-    """What to write in the log about an action."""
+    """The audit entry and the events of an action."""
 
     entry: AuditEntry
     records: tuple[EventRecord, ...]
 
 
 def on_entry(caller: Caller | None, act: Act, kind: SubjectName, name: str, *revision: int) -> AuditedChange | None:
-    """Describe the creation, update or deletion of an entry of the catalogue; of a policy with its revision."""
+    """Describe the creation, update or deletion of an entry of the catalogue, with its revision if it has one."""
     return _audited(caller, act, kind, name, event=ENTRY_EVENTS[kind][_HAPPENED[act]](name, *revision))
 
 
 def on_token(caller: Caller | None, act: Act, name: str, detail: str) -> AuditedChange | None:
-    """Describe that a token was made or revoked."""
+    """Describe the creation or revocation of a token."""
     return _audited(caller, act, Subject.TOKEN, name, detail=detail)
 
 
 def on_cordon(caller: Caller | None, cordon: Cordon) -> AuditedChange | None:
-    """Describe that a node is cordoned, or drained."""
+    """Describe the cordon or drain of a node."""
     event = NodeCordoned(cordon.node, cordon.drain, cordon.reason)
     return _audited(caller, Act.DRAIN if cordon.drain else Act.CORDON, Subject.NODE, cordon.node, event=event)
 
 
 def on_uncordon(caller: Caller | None, node: str) -> AuditedChange | None:
-    """Describe that a node gets work again."""
+    """Describe that a node was uncordoned."""
     return _audited(caller, Act.UNCORDON, Subject.NODE, node, event=NodeUncordoned(node))
 
 
@@ -177,49 +177,49 @@ def on_notification(caller: Caller | None, act: Act, name: str) -> AuditedChange
 def on_settings(
     caller: Caller | None, settings: RetrySettings, default_policy: str | None, access: Access | None = None
 ) -> AuditedChange | None:
-    """Describe a change of settings; ``access`` is who has which role from now on, where that changed."""
+    """Describe a change of settings; ``access`` is the new access to the server, if that changed."""
     event = SettingsUpdated(settings.global_max_retries, default_policy)
     detail = "" if access is None else access.in_words()
     return _audited(caller, Act.UPDATE, Subject.SETTINGS, "settings", event=event, detail=detail)
 
 
 def on_pause(caller: Caller | None, pause: Pause) -> AuditedChange | None:
-    """Describe that nothing is started any more."""
+    """Describe a pause of the server."""
     event = SchedulingPaused(pause.reason)
     return _audited(caller, Act.PAUSE, Subject.SCHEDULING, "scheduling", event=event, detail=pause.reason)
 
 
 def on_resume(caller: Caller | None) -> AuditedChange | None:
-    """Describe that what waits is started again."""
+    """Describe the end of a pause."""
     return _audited(caller, Act.RESUME, Subject.SCHEDULING, "scheduling", event=SchedulingResumed())
 
 
 def on_submission(caller: Caller | None, kind: str, key: str, count: str) -> AuditedChange | None:
-    """Describe a submission, one entry however much it has; each job and job set of it has an event of its own.
+    """Describe a submission as one entry; each job and job set in it has an event of its own.
 
     Args:
         caller: Who submits.
-        kind: Of the first that is submitted.
-        key: Its id.
-        count: How much there is, in words.
+        kind: The kind of the first workload in it.
+        key: The id of that workload.
+        count: How many workloads it has, in words.
     """
     entry = _audited(caller, Act.CREATE, info_of(kind).subject, key, detail=count)
     return None if entry is None else AuditedChange(entry.entry, ())
 
 
 def on_job(caller: Caller | None, act: Act, job_id: str, reason: str) -> AuditedChange | None:
-    """Describe a request about a job; it stands among the job's events, before what comes of it."""
+    """Describe a request about a job; it is one of the job's events, before its effects."""
     change = _audited(caller, act, Subject.JOB, job_id, detail=reason)
     return change and evolve(change, records=tuple(record._replace(job_id=job_id) for record in change.records))
 
 
 def on_device(caller: Caller | None, act: Act, name: str, reason: str) -> AuditedChange | None:
-    """Describe a request about a device; what comes of it is in an event."""
+    """Describe a request about a device; its effect is a separate event."""
     return _audited(caller, act, Subject.DEVICE, name, detail=reason)
 
 
 def on_workload(caller: Caller | None, act: Act, kind: str, key: str, reason: str) -> AuditedChange | None:
-    """Describe a request about a workload of some kind; what comes of it is in its own events."""
+    """Describe a request about a workload; its effects are the workload's events."""
     return _audited(caller, act, info_of(kind).subject, key, detail=reason)
 
 

@@ -1,7 +1,7 @@
-"""Decides who may do what to which kind of thing, by one table.
+"""Decides who may do what to which kind of object, by one table.
 
-With a right, a role reaches nothing of a kind, its own things, or all. Whose reach ends at its own gets more of the
-jobs in a queue by that queue's permissions, and sees as much of others' jobs as the settings say.
+For each right, a role reaches no objects of a kind, its own, or all. A caller whose reach ends at its own objects gets
+more by the permissions of a queue, and sees as much of other people's jobs as the settings allow.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 
 class Reach(StrEnum):
-    """How far a role goes with a right."""
+    """Which objects a role reaches with a right."""
 
     NONE = "no"
     OWN = "own"
-    """What is its own, and what the permissions of queues add; jobs are submitted as one's own."""
+    """Its own, and what the permissions of queues add; jobs are submitted as one's own."""
     SOME = "some"
-    """All in the places that a token is for; in no row of the table."""
+    """All in the places of a token's scope; never in the table."""
     ALL = "all"
 
 
 ANOTHERS = "another user's job"
-"""What a job is called where somebody may know no more than that it is there."""
+"""The name shown for a job of which a caller may only know that it exists."""
 WORK = tuple(kind.subject for kind in KINDS.values())
-"""What is submitted; those of queues."""
+"""The kinds that are submitted to queues."""
 _SIGHTS = tuple(Sight)
 _NO, _OWN, _ALL = Reach.NONE, Reach.OWN, Reach.ALL
 _OF_WORK = {
@@ -66,46 +66,46 @@ TABLE: dict[SubjectName, Mapping[Right, tuple[Reach, Reach, Reach, Reach]]] = {
     Subject.TOKEN: {Right.WATCH: (_OWN, _OWN, _OWN, _ALL), Right.CHANGE: (_OWN, _OWN, _OWN, _ALL)},
     Subject.SERVER: {Right.WATCH: (_ALL, _ALL, _ALL, _ALL)},
 }
-"""How far the roles go, from viewer to admin; what is not here nobody may do."""
+"""The reach of each role, from viewer to admin; nobody has a right that is not listed."""
 
 
 class Refusal(Struct, frozen=True):
-    """Why somebody may not do something."""
+    """Why a caller may not do something."""
 
     message: str
     """Which right is missing."""
     hint: str
-    """Who can give it, and how."""
+    """Who can grant it, and how."""
 
 
 class Thing(Struct, frozen=True):
-    """A piece of work, as far as rights depend on it."""
+    """What rights depend on of a piece of work."""
 
     kind: SubjectName
     queue: str
     owner: str = ""
-    """Whose it is; empty where nobody is known."""
+    """Its owner; empty if unknown."""
     owner_uid: int | None = None
-    """The number of that one's Unix account, where there is one."""
+    """The uid of the owner's Unix account, if there is one."""
     group: str = ""
     id: str = ""
-    """Empty where it is yet to be submitted."""
+    """Empty before it is submitted."""
 
     def is_own(self, principal: Principal) -> bool:
-        """Whether it is somebody's; an account that was made again under a name is another one."""
+        """Whether a caller owns it; an account created again under the same name is a different one."""
         same_account = None in {self.owner_uid, principal.uid} or self.owner_uid == principal.uid
         return bool(self.owner) and self.owner == principal.name and same_account
 
 
 class Grants(Struct, frozen=True):
-    """What operators gave, at one instant, beside the roles."""
+    """What operators have granted beside the roles, at one instant."""
 
     permissions: Mapping[str, Permissions] = field(default_factory=dict)
-    """Of the queues that have any."""
+    """By queue, where there are any."""
     others_see: Sight = Sight.DETAILS
 
     def gives(self, principal: Principal, right: Right, queue: str) -> bool:
-        """Whether the permissions of a queue give somebody a right."""
+        """Whether the permissions of a queue give a caller a right."""
         permissions = self.permissions.get(queue, ())
         return any(
             right in permission.verbs and not principal.subjects.isdisjoint(permission.subjects)
@@ -113,9 +113,10 @@ class Grants(Struct, frozen=True):
         )
 
 
-@lru_cache(maxsize=4096)  # a submission in bulk asks the same of each of its jobs
+# Cached, because a submission in bulk asks the same for each of its jobs.
+@lru_cache(maxsize=4096)
 def reach(principal: Principal, right: Right, kind: SubjectName) -> Reach:
-    """Return how far somebody goes with a right: as far as the role of theirs that goes farthest."""
+    """Return the reach of a caller with a right: the farthest of its roles."""
     row = TABLE.get(kind, {}).get(right)
     places = places_of(principal, right, kind)
     if row is None or places == ():
@@ -128,7 +129,7 @@ def reach(principal: Principal, right: Right, kind: SubjectName) -> Reach:
 
 @lru_cache(maxsize=4096)  # as above
 def places_of(principal: Principal, right: Right, kind: SubjectName) -> tuple[WorkScope, ...] | None:
-    """Return where somebody's token is for that, if they have shown one; ``None``: everywhere."""
+    """Return the places in which a caller's token allows something; ``None`` is everywhere."""
     scopes = () if principal.limit is None else principal.limit.scopes
     kinds = {"", kind, *([Subject.JOB] if kind in WORK else [])}
     matching = [scope for scope in scopes if scope.kind in kinds and (not scope.rights or right in scope.rights)]
@@ -137,11 +138,11 @@ def places_of(principal: Principal, right: Right, kind: SubjectName) -> tuple[Wo
 
 
 def is_in_scope(principal: Principal, right: Right, thing: Thing) -> bool:
-    """Whether somebody's token, if they have shown one, is for that where a piece of work is."""
+    """Whether a caller's token, if it has one, allows something where a piece of work is."""
     places = places_of(principal, right, thing.kind)
     if places is None:
         return True
-    # A job that is in the group of those below it sees itself all the same, and does not steer itself.
+    # A job may be in the group of the jobs below it: it then sees itself, but does not control itself.
     steers_itself = bool(thing.id) and principal.limit is not None and principal.limit.job == thing.id
     if steers_itself and right not in OF_ITSELF:
         return False
@@ -149,13 +150,13 @@ def is_in_scope(principal: Principal, right: Right, thing: Thing) -> bool:
 
 
 def hands_on(principal: Principal, group: str) -> bool:
-    """Whether what somebody submits may have a token of its own for what is below a group: who has none may not."""
+    """Whether what a caller submits may get a token for the work below a group, which needs the same rights."""
     place_lists = (places_of(principal, right, Subject.JOB) for right in BELOW_IT)
     return all(places is None or any(place.covers(group) for place in places) for places in place_lists)
 
 
 def refusal_of(principal: Principal, right: Right, kind: SubjectName) -> Refusal | None:
-    """Say why somebody may do something to nothing of a kind, if so; whatever it is, and whose."""
+    """Say why a caller may not do something to any object of a kind; ``None`` if it may to some."""
     if reach(principal, right, kind) is not Reach.NONE:
         return None
     if places_of(principal, right, kind) == ():
@@ -163,7 +164,7 @@ def refusal_of(principal: Principal, right: Right, kind: SubjectName) -> Refusal
     row = TABLE.get(kind, {}).get(right, ())
     least = next((role for role, how_far in zip(ROLES, row, strict=False) if how_far is not Reach.NONE), Role.ADMIN)
     subject = f"{principal.name}, whose role here is {_named(principal)}," if principal.roles else principal.name
-    message = f"{subject} may not {_verb(right)} {_plural(kind)}: that takes the role {least}"
+    message = f"{subject} may not {_verb(right)} {_plural(kind)}: this needs the role {least}"
     if not principal.roles:
         message = f"{principal.name} has no role here, and may not {_verb(right)} {_plural(kind)}"
     return Refusal(message, _by_an_admin(principal, least))
@@ -176,7 +177,7 @@ def _out_of_scope(principal: Principal, right: Right, what: str, hint: str) -> R
 
 
 def submission_refusal(principal: Principal, thing: Thing, permissions: Permissions) -> Refusal | None:
-    """Say why somebody may not submit such a thing to a queue with such permissions, if so."""
+    """Say why a caller may not submit work to a queue with such permissions; ``None`` if it may."""
     refused = refusal_of(principal, Right.SUBMIT, thing.kind)
     if refused is not None:
         return refused
@@ -189,11 +190,11 @@ def submission_refusal(principal: Principal, thing: Thing, permissions: Permissi
         return None
     if Grants({thing.queue: permissions}).gives(principal, Right.SUBMIT, thing.queue):
         return None
-    return _in_queue(principal, Right.SUBMIT, thing.queue, f"queue {thing.queue} gives that to some only")
+    return _in_queue(principal, Right.SUBMIT, thing.queue, f"queue {thing.queue} allows it only for some")
 
 
 def decide(principal: Principal, right: Right, thing: Thing, grants: Grants) -> Refusal | None:
-    """Say why somebody may not do something to a piece of work that is there, if so."""
+    """Say why a caller may not do something to existing work; ``None`` if it may."""
     refused = refusal_of(principal, right, thing.kind)
     if refused is not None:
         return refused
@@ -201,7 +202,8 @@ def decide(principal: Principal, right: Right, thing: Thing, grants: Grants) -> 
         return _out_of_scope(principal, right, f"this {_word(thing.kind)}", "use another token, or none")
     if reach(principal, right, thing.kind) is not Reach.OWN or thing.is_own(principal):
         return None
-    if right is Right.SUBMIT:  # it would run as its owner
+    if right is Right.SUBMIT:
+        # What is changed runs as its owner.
         message = f"{principal.name} may not change what runs as {thing.owner or 'somebody else'}"
         return Refusal(message, f"{thing.owner or 'an admin'} can do that")
     if grants.gives(principal, right, thing.queue):
@@ -210,7 +212,7 @@ def decide(principal: Principal, right: Right, thing: Thing, grants: Grants) -> 
 
 
 def sight_of(principal: Principal, thing: Thing, grants: Grants) -> Sight:
-    """Return how much somebody sees of a piece of work; of what a token is not for, nothing."""
+    """Return how much a caller sees of a piece of work; nothing outside its token's scope."""
     if refusal_of(principal, Right.WATCH, thing.kind) or not is_in_scope(principal, Right.WATCH, thing):
         return Sight.NOTHING
     if decide(principal, Right.LOGS, thing, grants) is None:
@@ -221,12 +223,12 @@ def sight_of(principal: Principal, thing: Thing, grants: Grants) -> Sight:
 
 
 def _in_queue(principal: Principal, right: Right, queue: str, why: str) -> Refusal:
-    hint = f"an admin can give it: permissions of queue {queue} with the verb {right} for user:{principal.name}"
+    hint = f"an admin can grant it: permissions of queue {queue} with the verb {right} for user:{principal.name}"
     return Refusal(f"{principal.name} may not {_verb(right)} this: {why}", hint)
 
 
 def _by_an_admin(principal: Principal, role: Role) -> str:
-    return f"an admin can give it: holdfast update settings --access {role}=user:{principal.name}"
+    return f"an admin can grant it: holdfast update settings --access {role}=user:{principal.name}"
 
 
 def _named(principal: Principal) -> str:

@@ -1,4 +1,4 @@
-"""Who calls, and what operators give to whom; ``domain.rights`` decides by one table what they may do."""
+"""Callers and the permissions they were granted; ``domain.rights`` decides by one table what they may do."""
 
 from holdfast.domain.access.people import Principal, Role, Via
 

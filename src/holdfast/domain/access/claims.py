@@ -1,6 +1,6 @@
-"""Says whose a token of OpenID Connect is, by what its issuer says in it, and whether it is meant for this server.
+"""Reads from the claims of an OpenID Connect token who its bearer is, and whether it is meant for this server.
 
-What it says counts only once its signature is known to be the issuer's; until then this is what somebody says of it.
+The caller must have verified the issuer's signature: without it, claims prove nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LEEWAY_S = 60.0
-"""How far two clocks may be apart."""
+"""How far apart two clocks may be."""
 LONGEST_NAME = LONGEST_SUBJECT - len("group:")
 _CLOCK = "by this server's clock, which may be wrong"
 _DATE = "check the server's clock: date"
@@ -26,44 +26,44 @@ _NEVER = 1e11
 
 
 class Trust(Struct, frozen=True):
-    """Whose tokens are taken, and how people are called by them."""
+    """The issuer whose tokens are accepted, and how they name people."""
 
     issuer: str
     """Its URL, exactly as its tokens name it."""
     audience: str
-    """For whom it makes the tokens that are taken here."""
+    """The audience of tokens that are accepted here."""
     user_claim: str = "sub"
     groups_claim: str = "groups"
     prefix: str = "oidc:"
-    """What the names of its people and groups begin with here; no Unix account has a colon in its name."""
+    """Begins the names of its people and groups here; no Unix account has a colon in its name."""
 
 
 def bearer(claims: Mapping[str, Any], trust: Trust, now: float) -> Principal:
-    """Return whose a token is.
+    """Return the bearer of a token.
 
     Raises:
-        Unauthenticated: It is not for this server, not for this time, or names nobody.
+        Unauthenticated: The token is not for this server, not valid now, or names nobody.
     """
-    _require_meant(claims, trust)
+    _require_intended(claims, trust)
     _require_time(claims, now)
-    groups = _found(claims, trust.groups_claim)
+    groups = _claim(claims, trust.groups_claim)
     named = groups if isinstance(groups, list) else [groups]
     group_names = [f"{trust.prefix}{name}" for name in named if isinstance(name, str) and name]
     return Principal(
         f"{trust.prefix}{_name(claims, trust)}",
-        tuple(sorted({name for name in group_names if _is_fit(name)})),
+        tuple(sorted({name for name in group_names if _is_valid_name(name)})),
         Via.OIDC,
     )
 
 
-def _require_meant(claims: Mapping[str, Any], trust: Trust) -> None:
+def _require_intended(claims: Mapping[str, Any], trust: Trust) -> None:
     issuer, audience = claims.get("iss"), claims.get("aud")
     if issuer != trust.issuer:
-        msg = f"the token is of the issuer {_shown(issuer)}, and this server trusts {trust.issuer!r}, to the letter"
+        msg = f"the token's issuer is {_shown(issuer)}; this server trusts exactly {trust.issuer!r}"
         raise Unauthenticated(msg, hint=f"log in at {trust.issuer}")
     if trust.audience not in (audience if isinstance(audience, list) else [audience]):
         only = audience[0] if isinstance(audience, list) and len(audience) == 1 else audience
-        msg = f"the token is for {_shown(only)}, and not for {trust.audience!r}"
+        msg = f"the token is for {_shown(only)}, not for {trust.audience!r}"
         raise Unauthenticated(msg, hint=f"ask the issuer for one with the audience (aud) {trust.audience}")
 
 
@@ -73,7 +73,7 @@ def _require_time(claims: Mapping[str, Any], now: float) -> None:
         msg = f"the token expired {format_duration(max(1, round(now - ends)))} ago {_CLOCK}"
         raise Unauthenticated(msg, hint=f"log in again; if it should still be valid, {_DATE}")
     if now < begins - LEEWAY_S:
-        msg = f"the token is valid only in {format_duration(max(1, round(begins - now)))} {_CLOCK}"
+        msg = f"the token becomes valid only in {format_duration(max(1, round(begins - now)))} {_CLOCK}"
         raise Unauthenticated(msg, hint=f"if it was made just now, {_DATE}")
 
 
@@ -81,15 +81,15 @@ def _time(claims: Mapping[str, Any], name: str, default: float | None = None) ->
     value = claims.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _NEVER:
         msg = f"the token does not say when it is valid: its {name} is {_shown(value)}, not a time in seconds"
-        raise Unauthenticated(msg, hint="tokens that never expire are not taken")
+        raise Unauthenticated(msg, hint="tokens that never expire are not accepted")
     return float(value)
 
 
 def _name(claims: Mapping[str, Any], trust: Trust) -> str:
-    name = _found(claims, trust.user_claim)
+    name = _claim(claims, trust.user_claim)
     hint = f"HOLDFAST_OIDC_USER_CLAIM says which claim names people; this token has {', '.join(sorted(claims)[:30])}"
-    if not isinstance(name, str) or not _is_fit(f"{trust.prefix}{name}") or not name:
-        what = "is missing" if name is None else f"is {_shown(name)}, which is no name that somebody can have here"
+    if not isinstance(name, str) or not _is_valid_name(f"{trust.prefix}{name}") or not name:
+        what = "is missing" if name is None else f"is {_shown(name)}, which is not a valid name here"
         msg = f"the token does not say who its bearer is: its claim {trust.user_claim!r} {what}"
         raise Unauthenticated(msg, hint=hint)
     if trust.user_claim == "email" and claims.get("email_verified", True) is not True:
@@ -98,12 +98,12 @@ def _name(claims: Mapping[str, Any], trust: Trust) -> str:
     return name
 
 
-def _is_fit(name: str) -> bool:
+def _is_valid_name(name: str) -> bool:
     return len(name) <= LONGEST_NAME and can_be_named(name)
 
 
-def _found(claims: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - JSON
-    """Return a claim by its name, or by its path in others: some issuers keep groups further down."""
+def _claim(claims: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - JSON
+    """Return a claim by its name or its dotted path: some issuers nest groups in other claims."""
     if name in claims:
         return claims[name]
     claim: Any = claims

@@ -1,4 +1,4 @@
-"""What operators give to whom: roles to people and groups, and rights in single queues.
+"""What operators grant: roles to people and groups, and rights in single queues.
 
 Grants name people and groups as ``user:NAME`` and ``group:NAME``.
 """
@@ -17,44 +17,44 @@ if TYPE_CHECKING:
 
 ROOT_UID = 0
 LONGEST_SUBJECT = 255
-"""Characters of ``user:NAME`` and ``group:NAME``."""
+"""The maximum length of ``user:NAME`` and ``group:NAME``."""
 
 
 class Right(StrEnum):
-    """What somebody may do to something; the permissions of a queue name them as verbs."""
+    """What a caller may do to something; the permissions of a queue name rights as verbs."""
 
     SUBMIT = "submit"
-    """Have something run that was not there before, or is another one now."""
+    """Have something new run, or change what runs."""
     WATCH = "watch"
-    """See that it is there, its state and what was decided about it."""
+    """See that it exists, its state and what was decided about it."""
     LOGS = "logs"
-    """Read what it printed, and the variables of its environment."""
+    """Read its output and its environment variables."""
     CANCEL = "cancel"
     """End or delete it."""
     PREEMPT = "preempt"
-    """Take its place away; it waits for another one."""
+    """Take its place away, so that it waits for another one."""
     REPRIORITIZE = "reprioritize"
-    """Change whose turn it is."""
+    """Change its priority."""
     CHANGE = "change"
-    """Change anything else about it: hold, release, retry, suspend and restart it; of what is no job, create, change
-    and delete it."""
+    """Change anything else about it: hold, release, retry, suspend and restart it; create, change and delete objects
+    other than jobs."""
 
 
 class Sight(StrEnum):
-    """What those see of a job whose it is not, and who were given no more."""
+    """What people see of other people's jobs, unless they were granted more."""
 
     NOTHING = "nothing"
-    """It is as if there were none."""
+    """Not even that it exists."""
     EXISTENCE = "existence"
-    """That there is one, in which state, where, and how much it uses; not what it is."""
+    """That it exists, its state, where it is and what it uses, but not what it is."""
     DETAILS = "details"
-    """Everything but its log and the variables of its environment."""
+    """Everything except its log and its environment variables."""
     EVERYTHING = "everything"
-    """Its log and its environment, too."""
+    """Everything, including its log and its environment."""
 
 
 class Permission(Struct, frozen=True):
-    """What some may do to the jobs of a queue, whoever's they are."""
+    """What some people may do to all jobs of a queue."""
 
     subjects: tuple[str, ...]
     """``user:NAME`` or ``group:NAME``."""
@@ -62,77 +62,77 @@ class Permission(Struct, frozen=True):
 
 
 class Seen(Struct, frozen=True):
-    """Whose work somebody may know of, and where: the own, and that in some queues, or everybody's."""
+    """The work that a caller may see: its own, that in some queues, or everybody's."""
 
     owner: str = ""
     queues: frozenset[str] = frozenset()
     uid: int | None = None
-    """The number of the owner's Unix account, where there is one: an earlier account of its name was somebody else."""
+    """The uid of the owner's Unix account, if any: an earlier account of the same name was somebody else."""
     everyones: bool = False
-    """Whosever it is."""
+    """Whether all owners' work is included."""
     places: tuple[WorkScope, ...] | None = None
-    """Only what is in one of these; ``None``: wherever it is."""
+    """Only work in one of these; ``None`` is anywhere."""
 
 
 Permissions: TypeAlias = tuple[Permission, ...]
 NOBODY: Permissions = (Permission((), ()),)
-"""Permissions that give nothing to anybody; a queue without any is open to users."""
+"""Permissions that grant nothing to anybody; a queue without any permissions is open to users."""
 
 Roles: TypeAlias = tuple[tuple[Role, tuple[str, ...]], ...]
 
 
 class Access(Struct, frozen=True):
-    """What the settings say of people; ``None`` is what they do not say."""
+    """The settings about people; ``None`` is not set."""
 
     roles: Roles | None = None
-    """Who has which role."""
+    """The subjects that have each role."""
     others_see: Sight | None = None
-    """What people see of others' jobs; by default their details."""
+    """What people see of other people's jobs; by default the details."""
 
     def over(self, before: Access) -> Access:
-        """Return it with what was said before where it says nothing."""
+        """Fill what is not set from earlier settings."""
         roles = before.roles if self.roles is None else self.roles
         return Access(roles, before.others_see if self.others_see is None else self.others_see)
 
     def given_to(self, principal: Principal) -> tuple[Role, ...]:
-        """Return the roles that the settings give to somebody."""
+        """Return the roles that the settings give to a caller."""
         subjects = principal.subjects
         return tuple(role for role, names in self.roles or () if not subjects.isdisjoint(names))
 
     def in_words(self) -> str:
-        """Say it for the audit log."""
+        """Describe it for the audit log."""
         parts = [f"{role}: {', '.join(names) or 'nobody'}" for role, names in self.roles or ()]
         return "; ".join([*parts, f"others see {self.others_see or Sight.DETAILS}"])
 
 
 AS_BEFORE = Access()
-"""Says nothing."""
+"""Changes nothing."""
 
 
 def can_be_named(name: str) -> bool:
-    """Whether grants can name somebody of that name, who may have any other."""
+    """Whether grants can refer to this name."""
     return name.isprintable() and not any(letter.isspace() or letter == "," for letter in name)
 
 
 def roles_of(principal: Principal, access: Access, *, owner: Principal) -> tuple[Role, ...]:
-    """Return which roles somebody has.
+    """Return the roles of a caller.
 
-    Root and the account that the server runs as have every right anyway, by its files. Other Unix accounts are users
-    unless the settings say something else of them; who is neither has what the settings say.
+    Root and the account that runs the server are admins, as they can access its files anyway. Other Unix accounts are
+    users, unless the settings give them other roles; everybody else has only the roles that the settings give.
 
     Args:
-        principal: Who it is.
-        access: What the settings say.
-        owner: Whose server it is.
+        principal: The caller.
+        access: The settings.
+        owner: The account that runs the server.
     """
     if principal.uid == ROOT_UID or (principal.name, principal.uid) == (owner.name, owner.uid):
         roles: tuple[Role, ...] = (Role.ADMIN,)
     else:
         roles = access.given_to(principal) or (() if principal.uid is None else (Role.USER,))
-    return roles if principal.limit is None else at_most(roles, principal.limit.role)
+    return roles if principal.limit is None else capped_role(roles, principal.limit.role)
 
 
-def at_most(roles: tuple[Role, ...], most: Role) -> tuple[Role, ...]:
-    """Return what is left of roles where nobody may be more than something: a token never exceeds its user."""
+def capped_role(roles: tuple[Role, ...], most: Role) -> tuple[Role, ...]:
+    """Reduce roles to the highest one, and that to ``most``: a token never exceeds its user."""
     best = max(map(ROLES.index, roles), default=None)
     return () if best is None else (ROLES[min(best, ROLES.index(most))],)

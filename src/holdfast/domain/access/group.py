@@ -1,4 +1,4 @@
-"""Groups: free text that people and doors put on what they submit, to find, follow and steer it together.
+"""Groups: free text attached to submitted work, to find, follow and control it together.
 
 Groups nest by ``/``: ``sweeps/7`` is below ``sweeps``.
 """
@@ -13,27 +13,27 @@ BELOW = "/"
 
 
 class Grouped(Struct, frozen=True):
-    """Which groups are meant."""
+    """Selects groups."""
 
     name: str
     below: bool = False
-    """Also those below it."""
+    """Whether groups below it are included."""
 
     @classmethod
     def read(cls, text: str) -> Grouped:
-        """Return what a person means: a group, or with a slash at its end also those below it."""
+        """Parse a group; a slash at the end includes the groups below it."""
         return cls(text.removesuffix(BELOW), below=True) if text.endswith(BELOW) else cls(text)
 
     @property
     def begins(self) -> str:
-        """What the names of those below begin with."""
+        """The prefix of the names of groups below."""
         return self.name + BELOW
 
     @property
     def beyond(self) -> str:
-        """The first text after all that begin so, byte by byte."""
+        """The first text that sorts after every text with that prefix, byte by byte."""
         return self.name + chr(ord(BELOW) + 1)
 
     def holds(self, group: str) -> bool:
-        """Whether a group is among them."""
+        """Whether a group is selected."""
         return group == self.name or (self.below and group.startswith(self.begins))

@@ -1,4 +1,4 @@
-"""Who calls: a person or a program, by one name wherever it comes from, and which roles it has."""
+"""Callers: a person or a program, with one name wherever it comes from, and its roles."""
 
 from __future__ import annotations
 
@@ -9,88 +9,87 @@ from holdfast.domain.record import Struct
 
 
 class Via(StrEnum):
-    """How somebody came in."""
+    """How a caller connected."""
 
     PROCESS = "in-process"
-    """Opened the data directory; the operating system knows who that is."""
+    """Opened the data directory; the operating system identifies the caller."""
     TOKEN = "token"  # noqa: S105 - a word, not a secret
-    """Showed a token over HTTP."""
+    """Presented a token over HTTP."""
     SOCKET = "socket"
-    """Connected to a Unix socket; the operating system knows who that is."""
+    """Connected to a Unix socket; the operating system identifies the caller."""
     DOOR = "door"
-    """Came in by a door and showed nothing; the operator says who that is."""
+    """Connected to a door without a token; the operator's settings identify the caller."""
     OIDC = "oidc"
-    """Showed a token of the OpenID Connect issuer that the server trusts."""
+    """Presented a token of the OpenID Connect issuer that the server trusts."""
 
 
 class Role(StrEnum):
-    """What somebody is to a server; the table of rights says what that allows."""
+    """A caller's role; the table of rights says what each role allows."""
 
     ADMIN = "admin"
-    """May do everything; gives the others their roles."""
+    """May do everything, and gives others their roles."""
     OPERATOR = "operator"
-    """Looks after machines, queues and policies, and steers everybody's jobs."""
+    """Manages machines, queues and policies, and controls everybody's jobs."""
     USER = "user"
-    """Submits jobs, and steers its own."""
+    """Submits jobs and controls its own."""
     VIEWER = "viewer"
-    """Only looks."""
+    """May only look."""
 
 
 ROLES = (Role.VIEWER, Role.USER, Role.OPERATOR, Role.ADMIN)
-"""From the least to the most."""
+"""From the least to the most powerful."""
 
 
 class Scope(Struct, frozen=True):
-    """Something that a token is for."""
+    """One scope of a token."""
 
     rights: tuple[str, ...] = ()
-    """None: all."""
+    """Empty is all."""
     kind: str = ""
-    """Of things; ``job`` is all work, and empty is everything."""
+    """The kind of objects; ``job`` is all work, empty is everything."""
     place: WorkScope | None = None
-    """Only of work that is there; ``None``: wherever it is."""
+    """Only work in this place; ``None`` is anywhere."""
 
     def __str__(self) -> str:
-        """Write it as it is given."""
         place = "" if self.place is None else f":{self.place}"
         return f"{','.join(self.rights) or '*'}@{self.kind or '*'}{place}"
 
 
 class Limit(Struct, frozen=True):
-    """What a token keeps whoever shows it to."""
+    """What a token limits its bearer to."""
 
     role: Role
     scopes: tuple[Scope, ...] = ()
-    """None: all that its role allows."""
+    """Empty is all that the role allows."""
 
     @property
     def job(self) -> str:
-        """The id of the job whose own the token is, if it is one's."""
+        """The id of the job that the token was given to, if any."""
         return next((scope.place.job for scope in self.scopes if scope.place is not None and scope.place.job), "")
 
     @property
     def below(self) -> str:
-        """The group of what that job submits; empty where the token is no job's own."""
+        """The group of what that job submits; empty if the token is not a job's."""
         groups = (scope.place.group for scope in self.scopes if scope.place is not None and scope.place.group)
         return next(groups).removesuffix("/") if self.job else ""
 
 
 class Principal(Struct, frozen=True):
-    """Who calls."""
+    """A caller."""
 
     name: str
-    """In one name space: names of Unix accounts and of tokens' users are bare, others have a prefix."""
+    """Unique: Unix accounts and users of tokens have bare names, others have a prefix."""
     groups: tuple[str, ...] = ()
-    """Names of its groups, in the same name space."""
+    """Names of its groups, unique in the same way."""
     via: Via = Via.PROCESS
     uid: int | None = None
-    """Of a Unix account, its number: an account that is made again under the same name is somebody else."""
+    """The uid, for a Unix account: an account created again under the same name is somebody else."""
     roles: tuple[Role, ...] = ()
-    """What it is to this server; without any it may do nothing."""
+    """Its roles; without any it may do nothing."""
     limit: Limit | None = None
-    """What its token keeps it to, if it has one."""
+    """What its token limits it to, if it has one."""
 
     @property
     def subjects(self) -> frozenset[str]:
-        """How grants name it: ``user:NAME``, and ``group:NAME`` for each of its groups."""
+        """Its names in grants: ``user:NAME``, and ``group:NAME`` for each of its groups."""
         return frozenset((f"user:{self.name}", *(f"group:{group}" for group in self.groups)))

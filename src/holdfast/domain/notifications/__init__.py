@@ -1,1 +1,1 @@
-"""Notifications about work: when, what, and in which words."""
+"""Notifications about work: their occasions, contents and wording."""

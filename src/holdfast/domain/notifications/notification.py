@@ -1,7 +1,6 @@
-"""What notifications say about work, and when: once for each outcome, never for each attempt.
+"""Decides which notifications follow from a change: once for each outcome, never for each attempt.
 
-Pure: the controller stores what follows from a change in the commit that makes the change, and delivery uses
-this module to decide when to retry.
+The controller stores notifications in the commit that makes the change; delivery asks this module when to retry.
 """
 
 from __future__ import annotations
@@ -25,70 +24,70 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.base import Owner
 
 GIVE_UP_AFTER_S = 86_400.0
-"""How long delivery is tried."""
+"""How long delivery is retried."""
 FIRST_DELAY_S, FACTOR, LONGEST_DELAY_S = 5.0, 3.0, 14_400.0
 JITTER = 0.2
-"""Part of a delay by which it varies, so that what failed together is not tried together."""
+"""The fraction by which delays vary, so that deliveries that failed together are not retried together."""
 _ID_LENGTH = 24
 
 
 class OutcomeReport(Struct, frozen=True, kw_only=True):
-    """What is reported: exactly what happened, as it was then."""
+    """What is reported: the facts at the time of the event."""
 
     event: str
     """``job.failed``, ``array.succeeded``, ``jobset.completed``, ...."""
     kind: str
-    """``job``, or that of the work that is made of jobs, such as ``array``."""
+    """``job``, or the kind of a workload made of jobs, such as ``array``."""
     id: str
     name: str
     at: float
     state: str
     queue: str = ""
     submitted_by: str = ""
-    """Whose it is."""
+    """Its owner."""
     reason: str = ""
-    """Why it is in this state, as ``get`` shows it."""
+    """Why it is in this state, as shown by ``get``."""
     cause: str = ""
     category: str = ""
     failure: str = ""
-    """What happened to the attempt that decided it, in a line, with the line of its output that matters."""
+    """How the deciding attempt failed, in one line, with the error line of its output."""
     exit_code: int | None = None
     signal: int | None = None
     attempts: int = 0
     nodes: tuple[str, ...] = ()
-    """Where its last attempt ran; of one that succeeded they are looked up before it is told."""
+    """Where its last attempt ran; for one that succeeded this is looked up before delivery."""
     started_at: float | None = None
     submitted_at: float = 0.0
     counts: Mapping[str, int] = field(default_factory=dict)
-    """Tasks of an array or jobs of a set, by how they ended; of a set its restarts, too."""
+    """Tasks of an array or jobs of a set by how they ended, and a set's restarts."""
     causes: Mapping[str, int] = field(default_factory=dict)
-    """Failed tasks of an array, by what they failed of; they are counted before it is told."""
+    """Failed tasks of an array by cause; counted before delivery."""
     complete: bool = False
-    """Whether what is looked up has been."""
+    """Whether the fields that are looked up before delivery are filled."""
 
 
 class DeliveryState(StrEnum):
     """The delivery status of a notification."""
 
     WAITING = "Waiting"
-    """To be tried, first or again."""
+    """To be delivered, for the first time or again."""
     DELIVERED = "Delivered"
     DEAD = "Dead"
-    """Given up; it can be replayed."""
+    """Delivery was given up; it can be replayed."""
 
 
 class Notification(Struct, frozen=True, kw_only=True):
     """One outcome to be reported to one notifier."""
 
     id: str
-    """The same for every try and replay: receivers tell repetitions by it."""
+    """The same for every try and replay, so that receivers recognise repetitions."""
     to: str
     """Name of its notifier."""
     report: OutcomeReport
     created_at: float
     state: DeliveryState = DeliveryState.WAITING
     tries: int = 0
-    """Since it was made, or replayed."""
+    """Tries since it was created or replayed."""
     since: float = 0.0
     """When the first of these was due."""
     next_at: float = 0.0
@@ -97,21 +96,21 @@ class Notification(Struct, frozen=True, kw_only=True):
     error: str = ""
     """Why the last try failed."""
     seq: int = 0
-    """Given by the store; in order of commits."""
+    """Assigned by the store in order of commits."""
 
     def delivered(self, now: float) -> Notification:
-        """Return it delivered."""
+        """Return it as delivered."""
         tries = self.tries + 1
         return evolve(self, state=DeliveryState.DELIVERED, tries=tries, settled_at=now, error="")
 
     def failed(self, error: str, now: float, *, draw: float, final: bool) -> Notification:
-        """Return it after a try that failed: to be tried again later, or given up.
+        """Return it after a failed try: to be retried later, or given up.
 
         Args:
             error: What went wrong, for people.
             now: The time.
             draw: In [0, 1), for jitter.
-            final: Whether to try again would be of no use.
+            final: Whether retrying would be useless.
         """
         tries = self.tries + 1
         due = now + delay_s(tries, draw)
@@ -120,12 +119,12 @@ class Notification(Struct, frozen=True, kw_only=True):
         return evolve(self, tries=tries, next_at=due, error=error)
 
     def replayed(self, now: float) -> Notification:
-        """Return it as new, under its id."""
+        """Return it as new, with the same id."""
         return evolve(self, state=DeliveryState.WAITING, tries=0, since=now, next_at=now, settled_at=None)
 
 
 def delay_s(tries: int, draw: float) -> float:
-    """Return how long to wait after that many failed tries: 5 s, 15 s, 45 s, ... 4 h, each give or take a fifth."""
+    """Return the delay after a number of failed tries: 5 s, 15 s, 45 s, ... 4 h, each plus or minus a fifth."""
     plain = min(FIRST_DELAY_S * FACTOR ** min(tries - 1, 20), LONGEST_DELAY_S)
     return plain * (1 - JITTER + 2 * JITTER * draw)
 
@@ -138,19 +137,19 @@ _ENDED = {
 
 
 def of_job(before: Job, after: Job, ended: Attempt | None, wishes: Iterable[Notify]) -> Sequence[Notification]:
-    """Return who is to be told of a change of a job; nobody of most.
+    """Return the notifications about a change of a job; most changes have none.
 
     Args:
         before: The job as it was.
         after: The job as it is now.
         ended: The attempt whose end changed it, if one did.
-        wishes: What was asked for, by the job and its queue.
+        wishes: The notifiers that the job and its queue name.
     """
     now = after.updated_at
     stalled = ended is not None and ended.failure is not None and ended.failure.cause is Cause.STALLED
     notifications: list[Notification] = []
     if stalled:
-        notifications += _told(_report("job.stalled", after, ended), {Occasion.STALL}, wishes, "stall", now)
+        notifications += _notifications(_report("job.stalled", after, ended), {Occasion.STALL}, wishes, "stall", now)
     if after.terminal:
         occasions, event = {Occasion.END}, _ENDED[after.state]
         if after.state is JobState.FAILED:
@@ -158,16 +157,18 @@ def of_job(before: Job, after: Job, ended: Attempt | None, wishes: Iterable[Noti
         elif after.state is JobState.SUCCEEDED and after.attempt > 1:
             occasions.add(Occasion.RECOVERY)
             event = "job.recovered"
-        notifications += _told(_report(event, after, ended), occasions, wishes, "end", now)
+        notifications += _notifications(_report(event, after, ended), occasions, wishes, "end", now)
     elif after.state is JobState.HELD and before.state is not JobState.HELD:
-        notifications += _told(_report("job.held", after, ended), {Occasion.HOLD}, wishes, f"hold/{now!r}", now)
+        notifications += _notifications(
+            _report("job.held", after, ended), {Occasion.HOLD}, wishes, f"hold/{now!r}", now
+        )
     return notifications
 
 
 def of_owner(row: Owner, wishes: Iterable[Notify], now: float) -> Sequence[Notification]:
-    """Return who is to be told of work of any kind that has ended, or is held from now on.
+    """Return the notifications about a workload that has ended, or is now held.
 
-    Of work that is deleted before it has ended nobody is told.
+    There are none about a workload that is deleted before it has ended.
     """
     ended, counts = row.ended, row.counts
     recovered = ended == row.info.success and counts.get("restarts", 0) > 0
@@ -190,20 +191,20 @@ def of_owner(row: Owner, wishes: Iterable[Notify], now: float) -> Sequence[Notif
         counts=counts,
         complete=not ended,
     )
-    return _told(report, occasions, wishes, "end" if ended else f"hold/{now!r}", now)
+    return _notifications(report, occasions, wishes, "end" if ended else f"hold/{now!r}", now)
 
 
-def what_of(failure: Failure | None) -> str:
-    """Say in a few words what a task failed of, alike for those that failed alike."""
+def describe_failure(failure: Failure | None) -> str:
+    """Describe a task's failure in a few words, the same for tasks that failed in the same way."""
     if failure is None:
         return "unknown"
     return failure.category or in_words(evolve(failure, error_line="", message=""))
 
 
-def _told(
+def _notifications(
     report: OutcomeReport, occasions: set[Occasion], wishes: Iterable[Notify], which: str, now: float
 ) -> list[Notification]:
-    """Make a notification for each notifier that wants to know of any of the occasions: one, whatever it asked for."""
+    """Create one notification for each notifier that is interested in any of the occasions."""
     names = dict.fromkeys(wish.to for wish in wishes if not occasions.isdisjoint(wish.on))
     return [
         Notification(id=_id(report.id, which, name), to=name, report=report, created_at=now, since=now, next_at=now)
@@ -212,7 +213,7 @@ def _told(
 
 
 def _id(subject: str, which: str, to: str) -> str:
-    """Name a notification by what it tells to whom: the same outcome cannot be written twice."""
+    """Return an id made from the outcome and the notifier: the same outcome cannot be written twice."""
     return f"msg_{hashlib.sha256(f'{subject}/{which}/{to}'.encode()).hexdigest()[:_ID_LENGTH]}"
 
 

@@ -18,12 +18,12 @@ _WORDS = {
     "jobset.recovered": "completed after restarts",
     "notifier.test": "is only a test",
 }
-"""How an event is told, by its name or the last word of it, which is the telling of all others."""
+"""Wording by the event's name or its last word; other events are described by their last word itself."""
 _MOST_CAUSES = 10
 
 
 def subject(report: OutcomeReport) -> str:
-    """Say in a line what happened: ``job train failed: exit code 3: ValueError: no such key``."""
+    """Describe the event in one line: ``job train failed: exit code 3: ValueError: no such key``."""
     noun = KINDS[report.kind].noun if report.kind in KINDS else report.kind
     word = report.event.rpartition(".")[2]
     what = f"{noun} {report.name} {_WORDS.get(report.event) or _WORDS.get(word, word)}"
@@ -40,14 +40,14 @@ def _why(report: OutcomeReport) -> str:
 
 
 def text(report: OutcomeReport) -> str:
-    """Say all there is to say, one fact a line."""
+    """Describe the event in full, one fact per line."""
     lines = [subject(report), ""]
     lines += [f"{name + ':':<11}{value}" for name, value in facts(report)]
     return "\n".join(lines) + "\n"
 
 
 def facts(report: OutcomeReport) -> list[tuple[str, str]]:
-    """List the facts that are known, by their names."""
+    """List the known facts with their names."""
     took = format_duration(round(report.at - report.started_at, 1)) if report.started_at is not None else ""
     causes = [f"{count} x {cause}" for cause, count in list(report.causes.items())[:_MOST_CAUSES]]
     named = [
@@ -70,17 +70,17 @@ def facts(report: OutcomeReport) -> list[tuple[str, str]]:
 
 
 def why_command(report: OutcomeReport) -> str:
-    """Return the command that explains it."""
+    """Return the command that explains the event."""
     return f"holdfast why {f'{report.kind} ' if KINDS.get(report.kind, JOB).parts else ''}{report.id}"
 
 
 def stamp(at: float) -> str:
-    """Write a time as webhooks do."""
+    """Write a time as in webhooks."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def payload(report: OutcomeReport) -> dict[str, Any]:
-    """Return what programs are sent: type, time and data, as Standard Webhooks proposes."""
+    """Return the payload for programs: type, time and data, as Standard Webhooks proposes."""
     data = {
         "kind": report.kind,
         "id": report.id,

@@ -12,7 +12,7 @@ from holdfast.domain.events.registry import EventRecord
 from holdfast.domain.events.workloads import NotificationDead, NotificationDelivered
 from holdfast.domain.failure import Failure
 from holdfast.domain.job import JobState
-from holdfast.domain.notifications.notification import DeliveryState, Notification, OutcomeReport, what_of
+from holdfast.domain.notifications.notification import DeliveryState, Notification, OutcomeReport, describe_failure
 from holdfast.errors import NotFound
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.damage import UNREADABLE, Damaged, sound
@@ -80,9 +80,9 @@ def _read(row: Row[Any]) -> Notification:
 
 def _cause(failure: str) -> str:
     try:
-        return what_of(load_record(Failure, failure))
+        return describe_failure(load_record(Failure, failure))
     except UNREADABLE:
-        return what_of(None)
+        return describe_failure(None)
 
 
 def _without(ids: Collection[str], notifiers: Collection[str]) -> list[ColumnElement[bool]]:

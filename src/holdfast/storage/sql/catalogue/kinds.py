@@ -351,7 +351,7 @@ def _require_right_to_permissions(caller: Caller | None, before: Queue | None, a
     if caller is not None and refused is not None:
         queue = before or after
         name = queue.name if queue else ""
-        message = f"{caller.actor} may not change the permissions of queue {name}: that takes the role admin"
+        message = f"{caller.actor} may not change the permissions of queue {name}: this needs the role admin"
         raise Forbidden(message, hint=refused.hint)
 
 
