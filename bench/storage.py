@@ -13,7 +13,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from holdfast.domain.event_mapping import attempt_ended, event_of
+from holdfast.domain.event_mapping import attempt_ended_events, event_of
 from holdfast.domain.events.registry import EventRecord
 from holdfast.domain.failure import Cause, ContainerResult, Failure, RunOutcome
 from holdfast.domain.job import Attempt, Job, JobState, Resources, Run
@@ -68,7 +68,7 @@ def failed_tick(jobs: Sequence[Job], number: int, *, told: bool = True) -> Chang
         changes.attempts[attempt.key] = attempt
         changes.runs[run.uid] = run
         if told:
-            happened = attempt_ended(attempt)
+            happened = attempt_ended_events(attempt)
             changes.events.update(enumerate(happened, len(changes.events)))
             event = event_of(each, after, attempt)
             if event is not None:

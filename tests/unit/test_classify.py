@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.category import CategoryRule, FailureCategory
-from holdfast.domain.classify import CompiledCategories, classify, initiating
-from holdfast.domain.failure import ContainerResult, EndedBy, RunOutcome, in_words
+from holdfast.domain.classify import CompiledCategories, classify, initiating_failure
+from holdfast.domain.failure import ContainerResult, EndedBy, RunOutcome, failure_in_words
 from holdfast.domain.record import evolve
 
 BAD, GOOD = ContainerResult(1), ContainerResult(0)
@@ -127,7 +127,7 @@ CASCADE = facts(ContainerResult(143), ended_by=EndedBy.CASCADE, ended_at=1.0)
 def test_the_earliest_failure_is_charged_and_ties_go_by_rank(
     outcomes: list[tuple[int, RunOutcome]], index: int | None
 ) -> None:
-    assert initiating(outcomes) == index
+    assert initiating_failure(outcomes) == index
 
 
 NOBODY_KNOWS = facts(ended_by=EndedBy.LOST, ended_at=9.0)
@@ -150,8 +150,8 @@ def test_an_end_that_nobody_knows_is_asked_about_before_what_is_no_programs_fail
     first: RunOutcome, index: int
 ) -> None:
     later = evolve(NOBODY_KNOWS, ended_at=10.0)
-    assert initiating([(0, first), (1, later), (2, NOBODY_KNOWS), (3, facts(GOOD))]) == index
-    assert initiating([(0, first), (1, facts(GOOD))]) == 0
+    assert initiating_failure([(0, first), (1, later), (2, NOBODY_KNOWS), (3, facts(GOOD))]) == index
+    assert initiating_failure([(0, first), (1, facts(GOOD))]) == 0
 
 
 @pytest.mark.parametrize(
@@ -168,4 +168,4 @@ def test_an_end_that_nobody_knows_is_asked_about_before_what_is_no_programs_fail
     ],
 )
 def test_a_failure_is_named_in_a_few_words(outcome: RunOutcome, words: str) -> None:
-    assert in_words(classify(outcome)) == words
+    assert failure_in_words(classify(outcome)) == words

@@ -153,18 +153,20 @@ def test_a_change_of_a_job_is_one_event(before: Job, after: Job, attempt: Attemp
 
 def test_a_submission_tells_what_was_asked_for() -> None:
     job = evolve(QUEUED, priority=7, gang=4, request=Resources(500, 1, 2))
-    assert event_mapping.submitted(job) == EventRecord("j1", 10.0, JobSubmitted("train", "default", 7, 4, 500, 1, 2))
+    assert event_mapping.submitted_event(job) == EventRecord(
+        "j1", 10.0, JobSubmitted("train", "default", 7, 4, 500, 1, 2)
+    )
 
 
 def test_a_start_tells_where_the_ranks_are_and_joins_neighbours() -> None:
     nodes = ["a", "a", "a", "b", "a"]
     runs = [Run(f"j1-2-{rank}-3", "j1", 2, rank, executor="x", node=node) for rank, node in enumerate(nodes)]
-    started = event_mapping.started(RUNNING, Attempt("j1", 2, dispatch=3), runs)
+    started = event_mapping.started_event(RUNNING, Attempt("j1", 2, dispatch=3), runs)
     assert started.event == JobStarted(2, 3, (("x", "a", 3), ("x", "b", 1), ("x", "a", 1)))
 
 
 def test_an_end_tells_the_failure_and_then_what_was_decided() -> None:
-    over, decided = event_mapping.attempt_ended(RETRIED)
+    over, decided = event_mapping.attempt_ended_events(RETRIED)
     assert over == EventRecord(
         "j1",
         NOW,
@@ -190,7 +192,9 @@ def test_an_end_tells_the_failure_and_then_what_was_decided() -> None:
 
 
 def test_an_end_without_failure_decides_nothing() -> None:
-    [over] = event_mapping.attempt_ended(Attempt("j1", 1, AttemptStatus.TERMINATED, NOW, ending=Ending.SUCCEEDED))
+    [over] = event_mapping.attempt_ended_events(
+        Attempt("j1", 1, AttemptStatus.TERMINATED, NOW, ending=Ending.SUCCEEDED)
+    )
     assert over.event == AttemptEnded(1, "Succeeded", "TERMINATED", exit_code=0)
 
 

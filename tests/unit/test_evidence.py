@@ -7,7 +7,7 @@ import pytest
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.classify import classify
 from holdfast.domain.evidence import NO_PATTERNS, LogPatterns, with_evidence
-from holdfast.domain.failure import ContainerResult, EndedBy, LogMatch, RunOutcome, in_words
+from holdfast.domain.failure import ContainerResult, EndedBy, LogMatch, RunOutcome, failure_in_words
 from holdfast.domain.job import JobState
 from holdfast.domain.output import LONGEST_LINE, readable
 from holdfast.domain.policy.compiled import PolicySet
@@ -40,7 +40,7 @@ def ended(code: int = 1, *, message: str = "", signal: int | None = None, **fact
     ],
 )
 def test_a_failure_is_told_with_the_line_that_matters(outcome: RunOutcome, words: str) -> None:
-    assert in_words(classify(with_evidence(outcome))) == words
+    assert failure_in_words(classify(with_evidence(outcome))) == words
 
 
 def test_the_line_is_told_apart_where_the_words_do_not_have_it() -> None:

@@ -15,7 +15,7 @@ from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.classify import CompiledCategories, classify
 from holdfast.domain.evidence import LogPatterns, log_patterns_of, with_evidence
 from holdfast.domain.failure import ContainerResult, EndedBy, RunOutcome
-from holdfast.domain.failure_catalogue import BUILT_IN, LAST, beside
+from holdfast.domain.failure_catalogue import BUILT_IN, LAST, builtin_beside
 from holdfast.domain.job import JobState
 from holdfast.domain.policy.explain import failure_lines
 from holdfast.domain.policy.model import Action, RetryPolicy, Rule
@@ -41,7 +41,7 @@ EARLIER = "Retrying: ConnectionResetError: [Errno 104] Connection reset by peer\
 
 def judged(text: str, *own: FailureCategory, **facts: object) -> Failure:
     outcome = RunOutcome((ContainerResult(1, reason="Error"),), log=text, **facts)  # type: ignore[arg-type]
-    built_in = beside(own)
+    built_in = builtin_beside(own)
     patterns = LogPatterns(log_patterns_of((), [*own, *built_in]))
     return classify(with_evidence(outcome, patterns), categories=CompiledCategories.compile(own, built_in=built_in))
 

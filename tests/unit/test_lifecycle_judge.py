@@ -24,7 +24,7 @@ from holdfast.domain.lifecycle.engine import (
     promotes,
     resolve_options,
 )
-from holdfast.domain.lifecycle.history import recorded
+from holdfast.domain.lifecycle.history import merge_row
 from holdfast.domain.lifecycle.table import JUDGED
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang.flight import after as after_step
@@ -160,18 +160,18 @@ def _row(phase: str = "p", outcome: Outcome = Outcome.NEED_RETRY, code: str = ""
     ],
 )
 def test_equal_steps_merge_and_different_ones_do_not(second: HistoryRow, expected: bool) -> None:  # noqa: FBT001 - a table column
-    assert (recorded(_row(), second).attempts == 2) is expected
+    assert (merge_row(_row(), second).attempts == 2) is expected
 
 
 def test_a_merged_row_keeps_the_first_message_and_moves_its_update_time() -> None:
-    merged = recorded(_row(at=1.0), _row(at=2.0))
+    merged = merge_row(_row(at=1.0), _row(at=2.0))
     assert (merged.attempts, merged.message, merged.created_at, merged.updated_at) == (2, "at 1.0", 1.0, 2.0)
 
 
 def test_a_skip_for_the_same_reason_is_nothing_new_and_another_reason_is_told() -> None:
     first = _row(outcome=Outcome.SKIPPED, at=1.0)
-    assert recorded(first, evolve(_row(outcome=Outcome.SKIPPED, at=2.0), message=first.message)) is first
-    told = recorded(first, _row(outcome=Outcome.SKIPPED, at=2.0))
+    assert merge_row(first, evolve(_row(outcome=Outcome.SKIPPED, at=2.0), message=first.message)) is first
+    told = merge_row(first, _row(outcome=Outcome.SKIPPED, at=2.0))
     assert (told.seq, told.attempts, told.message, told.created_at, told.updated_at) == (0, 2, "at 2.0", 1.0, 2.0)
 
 
@@ -184,7 +184,7 @@ def test_five_failures_are_one_row_and_the_sixth_gives_up() -> None:
         outcomes.append(outcome)
         attempt = after_step(attempt, outcome, None, float(at))
         if outcome is Outcome.NEED_RETRY:
-            last = recorded(last, _row(at=float(at)))
+            last = merge_row(last, _row(at=float(at)))
     assert outcomes == [Outcome.NEED_RETRY] * 5 + [Outcome.GIVE_UP]
     assert last is not None
     assert last.attempts == 5

@@ -28,7 +28,7 @@ from holdfast.domain.lifecycle.engine import (
     promotes,
     resolve_options,
 )
-from holdfast.domain.lifecycle.history import recorded
+from holdfast.domain.lifecycle.history import merge_row
 from holdfast.domain.workloads.gang.flight import after as after_step
 from tools.cases.controller_world import history_after_raising
 from tools.cases.prose import before_upstream, limit, number, seconds_ago
@@ -128,7 +128,7 @@ def _check_ticks(case: Case) -> list[Mismatch]:
         outcome = judge_failure(attempt.tries, HandlerOptions(None, allowed), since=_NOW, now=_NOW)
         outcomes.append(outcome)
         if outcome is Outcome.NEED_RETRY:
-            last = recorded(last, _row(SCHEDULE.name, outcome))
+            last = merge_row(last, _row(SCHEDULE.name, outcome))
         attempt = after_step(attempt, outcome, None, _NOW)
     got = {"rows": 1 if last and last.seq == 0 else 2, "attempts": last.attempts if last else 0, "last": outcomes[-1]}
     expected = {"rows": 1, "attempts": failures, "last": Outcome.GIVE_UP}
@@ -151,7 +151,7 @@ def _check_merged(case: Case) -> list[Mismatch]:
         to=AttemptStatus.SCHEDULED if "to_status" in other else None,
         error="other" if "error_code" in other else "",
     )
-    last = recorded(first, second)
+    last = merge_row(first, second)
     got = {"rows": 1 if last.seq == first.seq else 2, "attempts": last.attempts}
     expected: dict[str, int] = {"rows": 2 if "two rows" in case["expect"] else 1}
     if (attempts := number(case["expect"], "attempts")) is not None:

@@ -17,7 +17,7 @@ from holdfast.domain.lifecycle import (
     attempt_id,
 )
 from holdfast.domain.lifecycle.engine import HandlerOptions, judge_failure, judge_waiting
-from holdfast.domain.lifecycle.history import recorded
+from holdfast.domain.lifecycle.history import merge_row
 from holdfast.domain.workloads.gang.flight import after as after_step
 from tools.cases.prose import before_upstream
 from tools.cases.results import Mismatch, Skip
@@ -67,7 +67,7 @@ def _check_from(case: Case, row: AttemptHandler, status: AttemptStatus, named: s
     target = row.transitions.get(outcome, TransitionStatus())
     after = after_step(before, outcome, target.status, _NOW)
     kind, name = EntityKind.ATTEMPT, attempt_id("job", 1)
-    history = recorded(None, HistoryRow(kind, name, 0, row.name, status, after.status, outcome, _NOW, _NOW))
+    history = merge_row(None, HistoryRow(kind, name, 0, row.name, status, after.status, outcome, _NOW, _NOW))
     got = {
         "outcome": outcome.value.lower(),
         "session": after.status.value,

@@ -34,7 +34,7 @@ from holdfast.controller.readable import strays
 from holdfast.controller.reconcile import Quarantine, Reconciler, Requests, refuse
 from holdfast.controller.state import ControllerState
 from holdfast.controller.workloads.kinds import Kinds, PodSettings, Wiring, all_kinds
-from holdfast.domain.event_mapping import grouped
+from holdfast.domain.event_mapping import add_groups
 from holdfast.domain.placement.scheduling import RoundLimits
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.terms.workload_kinds import UNREAD
@@ -307,7 +307,7 @@ class Controller:
         if not changes:
             return None
         changes.epoch = self._settings.epoch
-        grouped(changes.events, self._group_of)
+        add_groups(changes.events, self._group_of)
         try:
             self._store.commit(changes)
         except Uncertain:

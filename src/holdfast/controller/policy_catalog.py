@@ -55,7 +55,7 @@ class PolicyCatalog:
         self.queue_notify = {queue.name: queue.notify for queue in queues if queue.notify}
         configured = self.catalogue.configured or FileSettings("")
         own = (*configured.categories, *self.catalogue.categories)
-        built_in = () if configured.default_category else failure_catalogue.beside(own)
+        built_in = () if configured.default_category else failure_catalogue.builtin_beside(own)
         self.categories = CompiledCategories.compile(
             own,
             built_in=built_in,

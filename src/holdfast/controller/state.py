@@ -13,9 +13,9 @@ from holdfast.controller.active import Active
 from holdfast.controller.dependencies import Waits
 from holdfast.controller.families import Families
 from holdfast.controller.work_queue import WorkQueue
-from holdfast.domain.event_mapping import MOVES_TOLD, Outbox, logged, started, submitted
+from holdfast.domain.event_mapping import MOVES_TOLD, Outbox, set_log_event, started_event, submitted_event
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, HistoryRow, Step, attempt_id
-from holdfast.domain.lifecycle.history import all_following
+from holdfast.domain.lifecycle.history import rows_for_steps
 from holdfast.domain.placement.fit import Capacity
 from holdfast.domain.placement.nodes import KnownNodes
 from holdfast.domain.placement.scheduling import GroupKey, PendingQueue, RetryBalance, Waiting
@@ -201,7 +201,7 @@ class ControllerState:
         self.pending.remove(job.id)
         self._heed(job.id, job)
         self.changes.attempts[job.id, attempt.number] = attempt
-        self.outbox.emit(self.changes.events, started(job, attempt, runs))
+        self.outbox.emit(self.changes.events, started_event(job, attempt, runs))
         self.capacity.usage[job.queue].jobs += 1
         for run in runs:
             active.runs[run.uid] = run
@@ -222,7 +222,7 @@ class ControllerState:
     def pods_started(self, active: Active, job: Job, runs: Sequence[Run]) -> None:
         """Note that a waiting job runs, with these runs."""
         active.job = self.jobs[job.id] = self.changes.jobs[job.id] = job
-        self.outbox.emit(self.changes.events, started(job, active.attempt, runs))
+        self.outbox.emit(self.changes.events, started_event(job, active.attempt, runs))
         self._heed(job.id, job)
 
     def wait(self, group: GroupKey, waiting: Waiting, *, job_id: str = "") -> None:
@@ -246,7 +246,7 @@ class ControllerState:
         """Submit a job with this commit; it can be taken in after that."""
         self.changes.new_jobs[job.id] = job
         self._heed(job.id, job)
-        self.outbox.emit(self.changes.events, submitted(job))
+        self.outbox.emit(self.changes.events, submitted_event(job))
 
     def put_workload(self, record: Workload, notifications: Collection[Notification] = ()) -> None:
         """Change the record of a workload, and notify people."""
@@ -269,7 +269,7 @@ class ControllerState:
     def log_of_set(self, row: JobSet, what: Sequence[SetDecision | SetEvent], now: float) -> None:
         """Append to a job set's log and to the events."""
         self.changes.set_log += [SetLogEntry(set_id=row.id, at=now, what=set_event) for set_event in what]
-        self.outbox.emit(self.changes.events, *[logged(row, set_event, now) for set_event in what])
+        self.outbox.emit(self.changes.events, *[set_log_event(row, set_event, now) for set_event in what])
 
     def handled(self, request: int) -> None:
         """Note that a request was acted on."""
@@ -340,7 +340,7 @@ class ControllerState:
         """
         before, attempt = active.attempt, steps[-1][1]
         moves = [(step, after.status) for step, after in steps]
-        for row in all_following(active.last, moves, before.job_id, before.number, before.status):
+        for row in rows_for_steps(active.last, moves, before.job_id, before.number, before.status):
             active.last = self.changes.history[row.kind, row.id, row.seq] = row
         if attempt is before or not kept:
             return

@@ -28,11 +28,11 @@ _OF_POD = frozenset(condition.value for condition in FailureCondition) - {
     FailureCondition.OOM_KILLED,
     FailureCondition.APP_ERROR,
 }
-"""Conditions of the whole run, which naming a container does not narrow."""
+"""Conditions of the whole run, which hold whichever container a rule names."""
 
 
 class CategoryMatch(Struct, frozen=True):
-    """The category a failure belongs to; empty names when there is none."""
+    """The category of a failure; empty names if there is none."""
 
     category: str = ""
     subcategory: str = ""
@@ -42,16 +42,16 @@ class CategoryMatch(Struct, frozen=True):
 
 
 class CompiledCategoryRule(Struct, frozen=True):
-    """One rule of a category, with what rules it out before any of its tests is run: most failures match few."""
+    """One rule of a category, with cheap checks that rule it out before its tests run."""
 
     tests: tuple[Test, ...]
-    """What must hold, all of it."""
+    """All of these must hold."""
     match: CategoryMatch
-    """What the failure then is."""
+    """The category if they do."""
     conditions: frozenset[str] | None = None
-    """One of these is among its conditions or its containers' reasons, or it does not match."""
+    """If set, one of these must be among the failure's conditions or its containers' reasons."""
     of_output: bool = False
-    """Whether it never matches a run that printed nothing."""
+    """Whether it matches only runs that printed something."""
 
 
 class CompiledCategories(Struct, frozen=True):
@@ -73,12 +73,12 @@ class CompiledCategories(Struct, frozen=True):
         """Compile categories.
 
         Args:
-            categories: In any order; ``precedence``, then the name, decides.
-            built_in: Looked at after these, in their order: first all in the line that says what went wrong, then all
-                in the whole output, where what was tried again and overcome may have left its lines, too.
-            default_category: For failures that match none.
-            default_subcategory: Likewise.
-            last: Looked at after all others, whatever failed.
+            categories: In any order; they are tried by ``precedence``, then by name.
+            built_in: Tried next, in this order: first all on the error line alone, then all on the whole output, which
+                may also show errors that the program has overcome.
+            default_category: For failures that match no category.
+            default_subcategory: For the same failures.
+            last: Tried after all others, whatever failed.
 
         Raises:
             InvalidPolicy: A pattern is not RE2; readers check that before.
@@ -86,13 +86,13 @@ class CompiledCategories(Struct, frozen=True):
         ordered = sorted(categories, key=lambda category: (category.precedence, category.name))
         rules = [_compiled(category, rule) for category in ordered for rule in category.rules]
         listed = [(category, rule) for category in built_in for rule in category.rules]
-        of_logs = [_told(category, rule, rule.log) for category, rule in listed if rule.log is not None]
+        of_logs = [_on_error_line(category, rule, rule.log) for category, rule in listed if rule.log is not None]
         anywhere = [_compiled(category, rule, _is_programs) for category, rule in listed]
         ending = [_compiled(category, rule) for category in last for rule in category.rules]
         return cls((*rules, *of_logs, *anywhere, *ending), CategoryMatch(default_category, default_subcategory))
 
     def match(self, failure: Failure, outcome: RunOutcome) -> CategoryMatch:
-        """Find the category of a failure and of the outcome it was made of."""
+        """Find the category of a failure, by it and the outcome it was classified from."""
         printed = bool(failure.error_line or outcome.log_matches or outcome.log_tail)
         conditions = set(failure.conditions)
         for container in failure.containers:
@@ -108,7 +108,6 @@ class CompiledCategories(Struct, frozen=True):
 
 
 NO_CATEGORIES = CompiledCategories()
-"""No categories."""
 
 
 def _compiled(category: FailureCategory, rule: CategoryRule, *first: Test) -> CompiledCategoryRule:
@@ -116,8 +115,8 @@ def _compiled(category: FailureCategory, rule: CategoryRule, *first: Test) -> Co
     return CompiledCategoryRule(tests, _match(category, rule), rule.conditions, of_output=rule.log is not None)
 
 
-def _told(category: FailureCategory, rule: CategoryRule, log: str) -> CompiledCategoryRule:
-    """Look for the pattern of a rule in the line that says what went wrong, and for nothing else it asks."""
+def _on_error_line(category: FailureCategory, rule: CategoryRule, log: str) -> CompiledCategoryRule:
+    """Compile only the log pattern of a rule, to be searched in the error line."""
     pattern = Pattern(log)
     tests: tuple[Test, ...] = (_is_programs, lambda failure, _: pattern.found_in(failure.error_line))
     return CompiledCategoryRule(tests, _match(category, rule), of_output=True)
@@ -131,7 +130,7 @@ def _match(category: FailureCategory, rule: CategoryRule) -> CategoryMatch:
 _OF_PROGRAMS = frozenset(
     {Cause.KERNEL_NONZERO_EXIT, Cause.EXECUTION_TIMEOUT, Cause.STALLED, Cause.OOM_KILLED, Cause.UNKNOWN}
 )
-"""Causes of which what the program printed may say more; where its place failed, its last lines mean nothing."""
+"""Causes that the output may explain; if the node failed, the last lines of a program mean nothing."""
 
 
 def _is_programs(failure: Failure, _: RunOutcome) -> bool:
@@ -202,9 +201,9 @@ _CAUSES: tuple[tuple[FailureCondition, Cause], ...] = (
     (FailureCondition.LAUNCH_FAILED, Cause.AGENT_TRANSIENT),
     (FailureCondition.APP_ERROR, Cause.KERNEL_NONZERO_EXIT),
 )
-"""The first condition that holds gives the cause."""
+"""The first condition that holds determines the cause."""
 IMPOSSIBLE = frozenset({"CommandNotFound", "NotExecutable", "InvalidCommand"})
-"""Reasons a program could not be started that another try does not change."""
+"""Reasons why a program could not be started that a retry does not change."""
 
 
 def classify(outcome: RunOutcome, *, rank: int = 0, categories: CompiledCategories = NO_CATEGORIES) -> Failure:
@@ -212,8 +211,8 @@ def classify(outcome: RunOutcome, *, rank: int = 0, categories: CompiledCategori
 
     Args:
         outcome: The facts.
-        rank: Of the run in its attempt.
-        categories: The operator's, compiled.
+        rank: The run's rank in its attempt.
+        categories: The categories, compiled.
 
     Returns:
         The failure, with every condition that holds, reported or derived.
@@ -246,18 +245,18 @@ def classify(outcome: RunOutcome, *, rank: int = 0, categories: CompiledCategori
 _STOPPED_BY_US = frozenset({EndedBy.CASCADE, EndedBy.SUSPENSION, EndedBy.DRAIN})
 
 
-def initiating(outcomes: Sequence[tuple[int, RunOutcome]]) -> int | None:
+def initiating_failure(outcomes: Sequence[tuple[int, RunOutcome]]) -> int | None:
     """Find the failure that explains the others: the earliest by time, then by rank.
 
-    Where a run could not be started because its node was short of something, it is that one: what the others did
-    meanwhile says nothing, as they never were complete. Unless nobody knows how one of them ended, and what explains
-    the others is no program's own failure: that is retried unasked, and this one may not be allowed to run again.
+    A run that could not be started because of a shortage comes first: what the others did meanwhile means nothing, as
+    the attempt never ran as a whole. But if the first failure is one of the infrastructure, which is retried
+    automatically, a run whose end is unknown is preferred, because that one may have to be held or failed instead.
 
     Args:
         outcomes: Rank and outcome of each run that has ended.
 
     Returns:
-        Its index; ``None`` when every run succeeded or was stopped by us because of another.
+        Its index; ``None`` if every run succeeded or was stopped by Holdfast.
     """
     blamed = []
     for index, (rank, outcome) in enumerate(outcomes):
@@ -272,7 +271,7 @@ def initiating(outcomes: Sequence[tuple[int, RunOutcome]]) -> int | None:
 
 
 def _retried_unasked(outcome: RunOutcome) -> bool:
-    """Whether a run came to its end by its place: it was lost, or that was taken, or its program could not start."""
+    """Whether the infrastructure ended a run: it was lost, preempted or evicted, or its program could not start."""
     if outcome.ended_by is EndedBy.ITSELF:
         return not outcome.started or not LOST.isdisjoint(outcome.conditions)
     return outcome.lost or outcome.ended_by in {EndedBy.PREEMPTION, EndedBy.EVICTION}
@@ -289,7 +288,7 @@ def _cause(outcome: RunOutcome, conditions: frozenset[str]) -> Cause:
 
 
 def _conditions(outcome: RunOutcome) -> frozenset[str]:
-    """Add what follows from the facts to the engine's conditions."""
+    """Add the conditions that follow from the facts to those that the engine reported."""
     conditions = set(outcome.conditions)
     if outcome.ended_by in _MEANS:
         conditions.add(_MEANS[outcome.ended_by])

@@ -1,4 +1,4 @@
-"""Derives events from a record before and after a change: pure, so that events can never disagree with the state.
+"""Derives events from a record before and after a change, so that events can never disagree with the state.
 
 Every change of a job's record is exactly one event about the job.
 """
@@ -51,14 +51,14 @@ if TYPE_CHECKING:
 SHOWN_STATUSES = frozenset({AttemptStatus.RUNNING, AttemptStatus.TERMINATING})
 """Statuses of an attempt worth an event; the phases before are in its history."""
 MOVES_TOLD = SHOWN_STATUSES | ATTEMPT_TERMINAL
-"""Those whose entering an outbox is to be told of; before them there is nothing to replace."""
+"""Statuses that the outbox must be told about; before these, it has no status event to replace."""
 
 
 _NOWHERE = ChildOf("", "", 0)
 
 
-def logged(row: JobSet, what: SetDecision | SetEvent, now: float) -> EventRecord:
-    """Return the event of what the log of a job set says."""
+def set_log_event(row: JobSet, what: SetDecision | SetEvent, now: float) -> EventRecord:
+    """Return the event for an entry in the log of a job set."""
     if isinstance(what, SetEvent):
         noted = JobSetNoted(row.id, row.name, what.type, what.reason, what.message)
         return EventRecord(None, now, noted, row.group, row)
@@ -78,8 +78,8 @@ def logged(row: JobSet, what: SetDecision | SetEvent, now: float) -> EventRecord
     return EventRecord(None, now, event, row.group, row)
 
 
-def submitted(job: Job) -> EventRecord:
-    """Return the event of a submitted job."""
+def submitted_event(job: Job) -> EventRecord:
+    """Return the event for a submitted job."""
     request, a_set = job.request, job.of_set
     where, task = a_set or _NOWHERE, _NOWHERE if a_set else job.child or _NOWHERE
     event = JobSubmitted(
@@ -104,9 +104,10 @@ def submitted(job: Job) -> EventRecord:
     return EventRecord(job.id, job.submitted_at, event, job.group)
 
 
-def started(job: Job, attempt: Attempt, runs: Sequence[Run]) -> EventRecord:
-    """Return the event of a job whose attempt got its places."""
-    places: list[Place] = []  # consecutive ranks on one node are one entry
+def started_event(job: Job, attempt: Attempt, runs: Sequence[Run]) -> EventRecord:
+    """Return the event for a job whose attempt was placed."""
+    # Consecutive ranks on one node are one entry.
+    places: list[Place] = []
     for run in runs:
         if places and places[-1][:2] == (run.executor, run.node):
             places[-1] = (run.executor, run.node, places[-1][2] + 1)
@@ -116,7 +117,7 @@ def started(job: Job, attempt: Attempt, runs: Sequence[Run]) -> EventRecord:
 
 
 def event_of(before: Job, after: Job, ended: Attempt | None = None) -> Event | None:
-    """Return the event of a job's change.
+    """Return the event for a change of a job.
 
     Args:
         before: The job as it was.
@@ -133,14 +134,14 @@ def event_of(before: Job, after: Job, ended: Attempt | None = None) -> Event | N
         case JobState.HELD:
             return _held(before, after, ended)
         case JobState.RUNNING:
-            return _runs_on(before, after)
+            return _running_event(before, after)
         case JobState.QUEUED | JobState.BACKOFF | JobState.WAITING:
-            return _waits(before, after, ended)
+            return _waiting_event(before, after, ended)
         case _:
             assert_never(after.state)
 
 
-def _runs_on(before: Job, after: Job) -> Event | None:
+def _running_event(before: Job, after: Job) -> Event | None:
     if after.cancel_requested:
         return JobCancelRequested(after.attempt, after.reason)
     if after.kind == KUBEJOB:
@@ -148,7 +149,7 @@ def _runs_on(before: Job, after: Job) -> Event | None:
     return JobInterrupted(after.attempt, after.reason) if after.reason else None
 
 
-def _waits(before: Job, after: Job, ended: Attempt | None) -> Event:
+def _waiting_event(before: Job, after: Job, ended: Attempt | None) -> Event:
     if ended is not None and ended.decision is not None:
         decision = ended.decision
         return JobRetryScheduled(
@@ -221,8 +222,8 @@ def _failed(after: Job, ended: Attempt | None) -> JobFailed:
     )
 
 
-def attempt_ended(attempt: Attempt) -> tuple[EventRecord, ...]:
-    """Return the events of an attempt that is over: its end, and the decision about its failure."""
+def attempt_ended_events(attempt: Attempt) -> tuple[EventRecord, ...]:
+    """Return the events for an attempt that has ended: its end, and the decision about its failure."""
     ending = attempt.ending.value if attempt.ending is not None else ""
     failure, decision = attempt.failure, attempt.decision
     if failure is None:
@@ -267,42 +268,41 @@ def attempt_ended(attempt: Attempt) -> tuple[EventRecord, ...]:
 
 
 def _exit(failure: Failure) -> tuple[int | None, int | None]:
-    """Return exit code and signal of the first container that failed."""
+    """Return the exit code and signal of the first failed container."""
     first = failure.first_failed
     return (None, None) if first is None else (first.exit_code, first.signal)
 
 
-def grouped(events: dict[int, EventRecord], group_of: Callable[[str], str]) -> None:
-    """Say of each event about a job of which group that is."""
+def add_groups(events: dict[int, EventRecord], group_of: Callable[[str], str]) -> None:
+    """Add the job's group to each event about a job."""
     for number, record in events.items():
         if record.job_id is not None and (group := group_of(record.job_id)):
             events[number] = record._replace(group=group)
 
 
 class Outbox:
-    """The events since the last commit, written into the changes as they happen, so that both are one commit.
+    """Collects events with the changes that cause them, so that both are written in one commit.
 
     A status that an attempt enters and leaves within one tick gets no event.
     """
 
     def __init__(self, load_spec: Callable[[str], JobSpec]) -> None:
-        """Start empty; ``load_spec`` reads a job's stored specification."""
         self._load_spec = load_spec
         self.queue_notify: Mapping[str, tuple[Notify, ...]] = {}
-        """Who is told of the jobs in each queue that says so."""
+        """The notifiers of each queue that has any."""
         self._numbers = count()
         self._moves: dict[str, int] = {}
         """The number of the last status event of each attempt in flight, by job id."""
 
     def attempt_moved(self, events: dict[int, EventRecord], attempt: Attempt) -> None:
-        """Note an attempt's new status, replacing one of the same tick."""
+        """Emit an attempt's new status, replacing one of the same tick."""
         events.pop(self._moves.pop(attempt.job_id, -1), None)
         if attempt.status in SHOWN_STATUSES:
             self._moves[attempt.job_id] = number = next(self._numbers)
             event = AttemptStatusChanged(attempt.number, attempt.status.value)
             events[number] = EventRecord(attempt.job_id, attempt.status_since, event)
         elif attempt.status in ATTEMPT_TERMINAL:
-            for record in attempt_ended(attempt):
+            for record in attempt_ended_events(attempt):
                 self.emit(events, record)
 
     def job_changed(
@@ -314,17 +314,19 @@ class Outbox:
         *,
         ended: Attempt | None = None,
     ) -> None:
-        """Note a change of a job.
+        """Emit the event and notifications for a change of a job.
 
         Args:
-            events: Of this commit.
+            events: The events of this commit.
             before: The job as it was.
             after: The job as it is now.
-            notifications: Of this commit; ``None`` tells nobody, as of a job whose specification cannot be read.
+            notifications: The notifications of this commit; ``None`` sends none, as for a job whose specification
+                cannot be read.
             ended: The attempt whose end changed it, if one did.
         """
         event = event_of(before, after, ended)
-        if before.priority != after.priority:  # which changes nothing else
+        if before.priority != after.priority:
+            # A new priority changes nothing else.
             event = JobReprioritized(after.attempt, after.priority, before.priority)
         if event is not None:
             self.emit(events, EventRecord(after.id, after.updated_at, event))
@@ -334,6 +336,6 @@ class Outbox:
                 notifications += of_job(before, after, ended, notify)
 
     def emit(self, events: dict[int, EventRecord], *records: EventRecord) -> None:
-        """Note events, in order."""
+        """Emit events in order."""
         for record in records:
             events[next(self._numbers)] = record

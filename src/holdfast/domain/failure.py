@@ -1,4 +1,4 @@
-"""The facts of how a run ended, and the classified failure derived from them."""
+"""The facts of how a run ended, and the failure that is classified from them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from holdfast.domain.record import Struct
 
 
 class FailureCondition(StrEnum):
-    """Platform conditions a rule can name; any other name in a policy is an error."""
+    """Platform conditions that rules can name; any other name in a policy is an error."""
 
     OOM_KILLED = "OOMKilled"
-    """Exceeded its memory limit, with evidence (cgroup event, kubelet reason, engine flag); 137 alone is not enough."""
+    """It exceeded its memory limit, with evidence (cgroup event, kubelet reason, engine flag); 137 is not enough."""
     EVICTED = "Evicted"
-    """The node evicted the run: it was under pressure, or is being drained."""
+    """The node evicted the run, because it was under pressure or is being drained."""
     PREEMPTED = "Preempted"
     """The scheduler gave its place to more important work, or the machine was reclaimed."""
     DEADLINE_EXCEEDED = "DeadlineExceeded"
-    """Ran longer than its deadline."""
+    """It ran longer than its deadline."""
     UNSCHEDULABLE = "Unschedulable"
-    """No node could ever take it, or none did within the scheduling timeout."""
+    """No node could ever run it, or none was free within the scheduling timeout."""
     IMAGE_PULL_FAILED = "ImagePullFailed"
     """Its image could not be fetched."""
     NODE_LOST = "NodeLost"
@@ -29,18 +29,18 @@ class FailureCondition(StrEnum):
     EXECUTOR_LOST = "ExecutorLost"
     """The executor was silent for longer than its lease."""
     END_UNKNOWN = "EndUnknown"
-    """Nobody knows how the program ended, or whether it ran: all that watched it is gone. Always beside `ExecutorLost`
-    or `NodeLost`."""
+    """How the program ended, or whether it ran at all, is unknown: everything that watched it is gone. Always together
+    with `ExecutorLost` or `NodeLost`."""
     LAUNCH_FAILED = "LaunchFailed"
-    """The program could not be started at all."""
+    """The program could not be started."""
     STALLED = "Stalled"
-    """Printed or did nothing for longer than its ``stall`` allows."""
+    """It printed or did nothing for longer than its ``stall`` allows."""
     APP_ERROR = "AppError"
     """The program itself ended with a non-zero exit code or by its own signal."""
 
 
 LOST = frozenset({FailureCondition.NODE_LOST, FailureCondition.EXECUTOR_LOST})
-"""Conditions under which its place is gone, with whatever ran there."""
+"""Conditions under which a run is lost with its node or executor."""
 
 
 class Cause(StrEnum):
@@ -75,18 +75,18 @@ NEVER_RETRIED = frozenset({Cause.USER_CANCELLED, Cause.VALIDATION_ERROR, Cause.Q
 
 
 class EndedBy(StrEnum):
-    """Who or what ended a run."""
+    """What ended a run."""
 
     ITSELF = "itself"
-    """The program ended on its own, with success or failure."""
+    """The program ended by itself, successfully or not."""
     USER = "user"
     """A user cancelled the job."""
     DEADLINE = "deadline"
-    """It ran longer than its job allows."""
+    """It ran for longer than its job allows."""
     STALL = "stall"
     """It was silent for longer than its job allows."""
     MEMORY = "memory"
-    """The memory limit, enforced by the kernel, or by our own watcher with evidence."""
+    """The memory limit, enforced by the kernel, or by Holdfast's watcher with evidence."""
     PREEMPTION = "preemption"
     """It was preempted by more important work."""
     SUSPENSION = "suspension"
@@ -98,11 +98,11 @@ class EndedBy(StrEnum):
     LOST = "lost"
     """Its end was not observed: its executor or node was lost."""
     CASCADE = "cascade"
-    """We stopped it because another run of its attempt failed; it is not counted."""
+    """Holdfast stopped it because another run of its attempt failed; it is not counted."""
 
 
 DELIBERATE = frozenset({EndedBy.USER, EndedBy.SUSPENSION, EndedBy.DRAIN, EndedBy.PREEMPTION})
-"""Stops that somebody wanted: figures count neither a failure, nor a retry or a recovery in what follows."""
+"""Deliberate stops: figures count neither these as failures nor what follows as a retry or a recovery."""
 
 
 class ContainerResult(Struct, frozen=True):
@@ -112,16 +112,16 @@ class ContainerResult(Struct, frozen=True):
     """The program's own code, or 128 + signal when a signal ended it; ``None`` if it never ended by itself."""
     name: str = "main"
     signal: int | None = None
-    """The signal that ended it, ``None`` if it exited: 137 with and without signal 9 are told apart."""
+    """The signal that ended it; ``None`` if it exited, which distinguishes an exit code of 137 from a SIGKILL."""
     reason: str = ""
-    """The platform's word: ``OOMKilled``, ``Error``, ``Completed``, ``CommandNotFound``."""
+    """The platform's reason: ``OOMKilled``, ``Error``, ``Completed``, ``CommandNotFound``."""
     message: str = ""
-    """Its termination message, bounded by the engine; the last lines of its log where it left none."""
+    """Its termination message, bounded by the engine, or the last lines of its log if it left none."""
     message_from_log: bool = False
     """Whether ``message`` is the last lines of the log."""
     init: bool = False
     log_tail: tuple[str, ...] = ()
-    """The last lines of its own log, where containers have logs of their own."""
+    """The last lines of its own log, if containers have separate logs."""
 
     @property
     def failed(self) -> bool:
@@ -130,7 +130,7 @@ class ContainerResult(Struct, frozen=True):
 
 
 class PodEvent(Struct, frozen=True):
-    """An engine's event about a run, as Kubernetes reports them."""
+    """An engine's event about a run, as in Kubernetes."""
 
     type: str
     """``Normal`` or ``Warning``."""
@@ -143,7 +143,7 @@ class LogMatch(Struct, frozen=True):
 
     pattern: str
     line: str
-    """Where it was found, bounded."""
+    """The line where it was found, bounded."""
 
 
 class RunOutcome(Struct, frozen=True):
@@ -154,32 +154,32 @@ class RunOutcome(Struct, frozen=True):
     """Conditions the engine has evidence for (values of ``FailureCondition``)."""
     ended_by: EndedBy = EndedBy.ITSELF
     started: bool = True
-    """Whether the program started; also where it may have, which nobody knows: then ``started_at`` is ``None``."""
+    """Whether the program started, or may have started: then ``started_at`` is ``None``."""
     started_at: float | None = None
     ended_at: float = 0.0
     warned_at: float | None = None
-    """When it was given the warning that its job asks for ahead of its end."""
+    """When it got the early warning that its job asks for."""
     node: str | None = None
     executor: str | None = None
     message: str = ""
-    """The platform's message, e.g. why it could not be started."""
+    """The platform's message, for example why it could not be started."""
     log_tail: tuple[str, ...] = ()
     """The last lines of the log, for classification and explanation."""
     log: str = ""
-    """The end of what it printed, at most 64 KiB, as its engine hands it over; searched at once, and never stored."""
+    """The last 64 KiB of its output, as delivered by its engine; searched at once and never stored."""
     log_matches: tuple[LogMatch, ...] = ()
-    """Which patterns of policies and categories were found there."""
+    """The patterns of policies and categories that were found in it."""
     error_line: str = ""
-    """The line of what it printed that says what went wrong, bounded."""
+    """The line of its output that says what went wrong, bounded."""
     events: tuple[PodEvent, ...] = ()
     progress: str = ""
     """The last progress report, as the program wrote it."""
     peak_memory: int | None = None
-    """Bytes, when the engine measured it."""
+    """Bytes, if the engine measured it."""
 
     @property
     def succeeded(self) -> bool:
-        """Whether every container ended with code 0 and nothing else ended the run."""
+        """Whether every container exited with 0 and nothing else ended the run."""
         return (
             self.started
             and not self.conditions
@@ -189,12 +189,12 @@ class RunOutcome(Struct, frozen=True):
 
     @property
     def lost(self) -> bool:
-        """Whether its place is gone, with whatever ran there."""
+        """Whether it was lost with its node or executor."""
         return self.ended_by is EndedBy.LOST or bool(self.conditions & LOST)
 
     @property
     def end_unknown(self) -> bool:
-        """Whether nobody knows how it ended; it may have succeeded."""
+        """Whether its end is unknown: it may have succeeded."""
         seen = self.containers and None not in map(attrgetter("exit_code"), self.containers)
         return self.started and self.lost and not seen
 
@@ -207,18 +207,18 @@ class RunOutcome(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """A classified failure: the facts of the judged run, and what they mean."""
+    """A classified failure: the facts of the judged run and what they mean."""
 
     cause: Cause
     conditions: frozenset[str]
-    """Every condition that holds: the engine's and the derived ones (``AppError``, ...)."""
+    """Every condition that holds, reported by the engine or derived (``AppError``, ...)."""
     containers: tuple[ContainerResult, ...] = ()
     category: str = ""
     subcategory: str = ""
     hint: str = ""
     """The category's advice for the user."""
     suggestion: str = ""
-    """What the category suggests to do: the name of an action."""
+    """The action that the category suggests."""
     rank: int = 0
     node: str | None = None
     executor: str | None = None
@@ -230,9 +230,9 @@ class Failure(Struct, frozen=True):
     message: str = ""
     ended_by: EndedBy = EndedBy.ITSELF
     error_line: str = ""
-    """The line of what the program printed that says what went wrong."""
+    """The line of its output that says what went wrong."""
     log_matches: tuple[LogMatch, ...] = ()
-    """Which patterns were found in what it printed."""
+    """The patterns that were found in its output."""
 
     @property
     def failed_containers(self) -> tuple[ContainerResult, ...]:
@@ -262,8 +262,8 @@ _LOUD = (
 )
 
 
-def in_words(failure: Failure) -> str:
-    """Say in a few words what happened: ``exit code 3: ValueError: no such key``, ``killed by SIGSEGV``, ...."""
+def failure_in_words(failure: Failure) -> str:
+    """Describe a failure in a few words: ``exit code 3: ValueError: no such key``, ``killed by SIGSEGV``, ...."""
     for condition in _LOUD:
         if condition in failure.conditions:
             quiet = (
@@ -279,15 +279,15 @@ def in_words(failure: Failure) -> str:
     return f"{how}: {failure.error_line}" if failure.error_line else how
 
 
-def in_full(failure: Failure) -> str:
-    """Say what happened with the platform's message: ``OOMKilled: exceeded its memory limit of 64Mi``."""
-    short = in_words(failure)
+def failure_in_full(failure: Failure) -> str:
+    """Describe a failure with the platform's message: ``OOMKilled: exceeded its memory limit of 64Mi``."""
+    short = failure_in_words(failure)
     is_told = failure.conditions <= {FailureCondition.APP_ERROR} or failure.message in short
     return short if is_told else f"{short}: {failure.message}"
 
 
 def signal_name(number: int) -> str:
-    """Name a signal: ``SIGTERM``, or ``signal 63`` for one that has no name."""
+    """Return a signal's name: ``SIGTERM``, or ``signal 63`` for one without a name."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -1,8 +1,8 @@
-"""The failure catalogue: what commonly goes wrong in machine learning and batch work, recognised in output.
+"""The failure catalogue: common failures of machine learning and batch work, recognised by their output.
 
-Built-in categories explain and can be matched by rules; they change no decision on their own. An operator's categories
-are tried first, and one of the same name replaces a built-in one. ``tests/data/failure_lines.json`` has
-lines that were really printed, with their sources, for each entry.
+Built-in categories explain failures and can be matched by rules, but change no decision by themselves. An operator's
+categories are tried first, and one of the same name replaces a built-in one. ``tests/data/failure_lines.json`` has
+real lines for each entry, with their sources.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 LAST = 1_000_000
-"""The precedence of built-in categories, the largest that can be written."""
+"""The precedence of built-in categories, the largest allowed."""
 _LOST = (FailureCondition.EXECUTOR_LOST, FailureCondition.NODE_LOST)
 INTERNAL = FailureCategory(
     "internal",
@@ -29,7 +29,7 @@ INTERNAL = FailureCategory(
     ),
     LAST,
 )
-"""What Armada says of failures that come from the system itself, where nothing else says more."""
+"""Armada's categories of failures of the system itself, if no other category matches."""
 _RETRY, _FAIL, _HOLD = Action.RETRY, Action.FAIL, Action.HOLD
 
 
@@ -323,7 +323,7 @@ BUILT_IN: Sequence[FailureCategory] = tuple(
 """In order of evaluation."""
 
 
-def beside(own: Iterable[FailureCategory]) -> Sequence[FailureCategory]:
-    """Return the built-in categories that an operator's own do not replace."""
+def builtin_beside(own: Iterable[FailureCategory]) -> Sequence[FailureCategory]:
+    """Return the built-in categories that the operator's own do not replace."""
     names = {category.name for category in own}
     return [category for category in BUILT_IN if category.name not in names]

@@ -1,4 +1,4 @@
-"""The durable records: jobs, attempts and runs, and what capacity they request.
+"""The durable records of jobs, attempts and runs, of queues and of nodes.
 
 Times are seconds since the epoch, UTC.
 """
@@ -43,18 +43,18 @@ JOB_WAITING = frozenset({JobState.QUEUED, JobState.BACKOFF, JobState.HELD})
 
 
 class ChildOf(Struct, frozen=True):
-    """Where a job stands in the workload it is part of."""
+    """The position of a job in the workload that owns it."""
 
     set_id: str
-    """Id of its job set or its array."""
+    """The id of its job set or its array."""
     group: str
-    """Its replicated job; empty for a job of no other, such as an array's task."""
+    """Its replicated job; empty for an array's task."""
     index: int
-    """Among the jobs of its replicated job, from 0; of a task its index."""
+    """Its index among the jobs of its replicated job, from 0, or among the tasks of its array."""
 
 
 class Job(Struct, frozen=True):
-    """A job without its history: all that the controller keeps in memory while the job waits."""
+    """A job without its history: what the controller keeps in memory while it waits."""
 
     id: str
     name: str
@@ -64,17 +64,17 @@ class Job(Struct, frozen=True):
     spec: str
     """The specification as canonical JSON (``compiled.codec``); equal specifications share one string."""
     request: Resources = Resources()
-    """What each run of the next attempt asks for; grows by mutation and survives preemption."""
+    """The request of each run of the next attempt; grows by mutation and survives preemption."""
     gang: int = 1
     seq: int = 0
-    """Order of submission; kept over retries, so that a retry does not go to the tail."""
+    """Order of submission; kept over retries, so that a retry does not go to the end of the queue."""
     state: JobState = JobState.QUEUED
     reason: str = ""
-    """Why it is in this state, for people: a pending reason, a decision's reason, a hold's."""
+    """Why it is in this state, for people: the reason why it is pending or held, or that of a decision."""
     attempt: int = 0
     """Number of the current or last attempt; 0 before the first is placed."""
     queued_at: float = 0.0
-    """When it last became ready to be placed; scheduling timeouts run from here."""
+    """When it last became ready to be placed; scheduling timeouts count from here."""
     retry_at: float | None = None
     """When a retry is due."""
     updated_at: float = 0.0
@@ -83,39 +83,39 @@ class Job(Struct, frozen=True):
     counters: Mapping[str, int] = field(default_factory=dict)
     """Retries granted, by ``<policy>/<rule>``."""
     retries: int = 0
-    """Counted retries granted in all; what ``globalMaxRetries`` looks at."""
+    """All counted retries granted, which ``globalMaxRetries`` limits."""
     avoid_node: str | None = None
     avoid_devices: tuple[str, ...] = ()
     """``<id>@<node>`` of each GPU its next attempt avoids."""
     avoid_nodes: tuple[str, ...] = ()
-    """Nodes its next attempt is kept off, whatever else there is."""
+    """Nodes that its next attempt must not use."""
     tried: tuple[str, ...] = ()
-    """Every node on which it was tried, in order, since it was submitted or was retried by hand after its end."""
+    """Every node on which it was tried, in order, since it was submitted, or retried by hand after its end."""
     cancel_requested: bool = False
     child: ChildOf | None = None
     """The job set or array it belongs to, if any; a job of a set starts in state ``Waiting``."""
     ready_at: float | None = None
-    """When all had happened that it waited for; its total deadline runs from here. ``None`` until then, and of one that
-    waits for nothing."""
+    """When its dependencies were met, from which its total deadline counts; ``None`` until then, and without
+    dependencies."""
     met: tuple[int, ...] = ()
-    """Until then, places of the dependencies that it waits for no longer."""
+    """Until then, the indexes of the dependencies that it no longer waits for."""
     submitted_by: str = ""
-    """Whose it is: who submitted it, or what it is part of, and never who retries it; empty where nobody is known."""
+    """Its owner: who submitted it or its workload, never who retries it; empty if unknown."""
     submitter_uid: int | None = None
-    """The number of that one's Unix account, where there is one."""
+    """The uid of the owner's Unix account, if there is one."""
     group: str = ""
-    """What it is found by together with others; fixed."""
+    """The group by which it is found together with others; fixed."""
     kind: str = GANG
-    """Of workload: who looks after it; fixed."""
+    """The kind of workload, which determines its reconciler; fixed."""
     parent: str = ""
-    """Id of the job that launched it, and with which it ends; fixed."""
+    """The id of the job that launched it, and with which it ends; fixed."""
 
     info: ClassVar[KindInfo] = JOB
-    """What people meet of its kind."""
+    """Its kind's names and states, as people see them."""
 
     @property
     def of_set(self) -> ChildOf | None:
-        """Where it stands in its job set, which decides when it runs; ``None`` for any other job."""
+        """Its position in its job set, which decides when it runs; ``None`` for any other job."""
         return self.child if self.child is not None and self.child.group else None
 
     @property
@@ -134,9 +134,9 @@ class Attempt(Struct, frozen=True):
     status_since: float = 0.0
     """When it entered ``status``."""
     tries: int = 0
-    """Failures of the current phase's handler so far; reset by a change of phase, never by a skip."""
+    """Failures of the current phase's handler; reset by a change of phase, but not by a skip."""
     dispatch: int = 0
-    """How often its runs were placed; part of every run's uid."""
+    """How often its runs were placed; part of the uid of every run."""
     created_at: float = 0.0
     started_at: float | None = None
     """When the last of its programs started."""
@@ -147,7 +147,7 @@ class Attempt(Struct, frozen=True):
     """The failure that was judged."""
     decision: Decision | None = None
     retry_at: float | None = None
-    """When the retry it was granted is due."""
+    """When the granted retry is due."""
     message: str = ""
 
     @property
@@ -156,12 +156,12 @@ class Attempt(Struct, frozen=True):
         return (self.job_id, self.number)
 
     def entered(self, status: AttemptStatus, at: float) -> Attempt:
-        """Return it in another status, with clock and tries reset."""
+        """Return it in another status, with its clock and tries reset."""
         return evolve(self, status=status, status_since=at, tries=0)
 
 
 class Run(Struct, frozen=True):
-    """One process or pod of an attempt; the thing that has an exit code."""
+    """One process or pod of an attempt; it has an exit code."""
 
     uid: str
     """``<job id>-<attempt>-<rank>-<dispatch>``: fresh for every dispatch."""
@@ -179,28 +179,28 @@ class Run(Struct, frozen=True):
     progress: str = ""
     """Its last progress report while it runs; updated every few seconds at most."""
     failure: Failure | None = None
-    """Its own failure, where it was judged for itself and not with its attempt."""
+    """Its failure, if it was judged by itself rather than with its attempt."""
     decision: Decision | None = None
-    """What was decided about that."""
+    """The decision about that failure."""
     generation: int = 1
-    """Of its workload, when it was made."""
+    """The generation of its workload when it was created."""
     devices: tuple[str, ...] = ()
-    """Ids of the GPUs it was given, or of the one it has a share of; none where GPUs are only counted."""
+    """Ids of its GPUs, or of the one it has a share of; empty where GPUs are only counted."""
     interrupted: Interruption | None = None
-    """Why it was told to stop, if it did nothing wrong."""
+    """Why it was told to stop, if not because of a failure of its own."""
     token_digest: str = ""
-    """Of the token that its program is given, if it is given one."""
+    """The digest of its program's token, if it has one."""
     ports: Mapping[str, int] = {}
-    """The numbers of the ports that its job asks for, by name, from when an executor told them until it is over."""
+    """Its port numbers by name, from when the executor reported them until it has ended."""
 
     @property
     def dispatch(self) -> int:
-        """Which placement of its attempt it belongs to, the last part of its uid."""
+        """The number of the placement it belongs to, the last part of its uid."""
         return int(self.uid.rpartition("-")[2])
 
     @property
     def may_have_run(self) -> bool:
-        """Whether its program started, or nobody can tell that it did not."""
+        """Whether its program started, or may have started."""
         return self.started_at is not None if self.outcome is None else self.outcome.started
 
     def entered(self, status: RunStatus, at: float) -> Run:
@@ -208,17 +208,18 @@ class Run(Struct, frozen=True):
         return evolve(self, status=status, status_since=at)
 
     def ended(self, outcome: RunOutcome, at: float) -> Run:
-        """Return it as it ended, which was noticed at a time."""
+        """Return it as ended; ``at`` is when that was noticed."""
         row = RUN_FAILED
         if outcome.succeeded:
             row = RUN_ENDED
         elif outcome.ended_by in _STOPPED_BY_US:
             row = RUN_ENDED if outcome.started else RUN_NEVER_STARTED
-        # Where an executor's clock is ahead, ends lie in the future; a back-off that counts from there would be longer.
+        # If an executor's clock is ahead, ends lie in the future, and a back-off from there would be longer.
         ended_at, node = min(outcome.ended_at or at, at), outcome.node or self.node
         began = outcome.started_at
         if began is not None and outcome.ended_at > at:
-            began -= outcome.ended_at - at  # by the same clock, so that it is known how long it ran
+            # Shifted by the same amount, to keep how long it ran.
+            began -= outcome.ended_at - at
         return evolve(
             self,
             node=node,
@@ -233,9 +234,9 @@ class Run(Struct, frozen=True):
         )
 
     def lost(self, at: float, *, restored: bool = False) -> RunOutcome:
-        """Return its outcome when its executor is gone; a program that was to start there may have run.
+        """Return its outcome when its executor is lost; a program that was to start there may have run.
 
-        Of a run that a restored database knows, and its executor does not, nobody here knows the end.
+        ``restored`` is for a run that a restored database has and its executor does not: its end is unknown, too.
         """
         what = f"executor {self.executor} was lost"
         if restored:
@@ -255,25 +256,25 @@ class Run(Struct, frozen=True):
 
 
 def job_of(uid: str) -> str:
-    """Return the id of the job that a run is one of, or a place that is kept for one."""
+    """Return the job's id from the uid of a run, or of a place kept for one."""
     return uid.rsplit("-", 3)[0]
 
 
 class Ceiling(Struct, frozen=True):
-    """The most of each kind of capacity that can be in use at the same time; ``None`` is no limit."""
+    """The maximum of each kind of capacity that may be in use at once; ``None`` is no limit."""
 
     cpu_m: int | None = None
     memory: int | None = None
     gpu: int | None = None
     named: Amounts = ()
-    """Of what is counted by a name, in thousandths; what is not among them has no limit."""
+    """Limits of named resources, in thousandths; those not listed have no limit."""
 
 
 class UserLimits(Struct, frozen=True):
-    """What one user can have of a queue; every user can have as much."""
+    """Limits for each user of a queue."""
 
     max_running: Ceiling = Ceiling()
-    """Never more than this in use at once."""
+    """The maximum in use at once."""
     max_running_jobs: int | None = None
     max_queued: int | None = None
     """Jobs that wait at once; more are refused when they are submitted."""
@@ -281,41 +282,41 @@ class UserLimits(Struct, frozen=True):
 
     @property
     def of_running(self) -> bool:
-        """Whether any of it limits what runs."""
+        """Whether it limits what runs."""
         return self.max_running_jobs is not None or self.max_running != Ceiling()
 
 
 class Queue(Struct, frozen=True):
-    """Where jobs wait."""
+    """A queue, in which jobs wait."""
 
     name: str
     weight: float = 1.0
-    """Share of capacity against other queues when they compete."""
+    """Its share of capacity relative to other queues."""
     max_running: Ceiling = Ceiling()
-    """Never more than this in use at once."""
+    """The maximum in use at once."""
     max_running_jobs: int | None = None
     retry_policies: tuple[str, ...] = ()
-    """Named policies that apply to every job in it, first."""
+    """Named policies that apply to every job in it, before the job's own."""
     paused: bool = False
     """Accepts jobs and starts none."""
     handler_limits: HandlerLimits = field(default_factory=dict)
-    """For its jobs' attempts, where they differ from the operator's."""
+    """Limits for its jobs' attempts, where they differ from the operator's."""
     notify: tuple[Notify, ...] = ()
-    """Who is told of what becomes of the jobs and arrays in it."""
+    """The notifiers of its jobs and arrays."""
     permissions: tuple[Permission, ...] = ()
     """Who may do what in it; without any it is open to users."""
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """What others keep with it; nothing here reads them."""
+    """Metadata of other programs; Holdfast does not read it."""
     per_user: UserLimits = UserLimits()
-    """The same limits for each user by itself, beside its own."""
+    """The limits of each single user."""
     max_queued: int | None = None
     """Jobs that wait at once; more are refused when they are submitted."""
     submissions_per_minute: int | None = None
 
     @property
     def limits_intake(self) -> bool:
-        """Whether it may refuse what is submitted to it."""
+        """Whether it may refuse submissions."""
         limits = (self.max_queued, self.submissions_per_minute)
         return any(
             limit is not None for limit in (*limits, self.per_user.max_queued, self.per_user.submissions_per_minute)
@@ -331,8 +332,8 @@ class Node(Struct, frozen=True):
     labels: Mapping[str, str] = field(default_factory=dict)
     seen_at: float = 0.0
     engine: EngineInfo = UNKNOWN
-    """What runs things there."""
+    """The engine that runs programs there."""
     devices: tuple[Device, ...] = ()
-    """Its GPUs; none where they are only counted."""
+    """Its GPUs; empty where they are only counted."""
     short: Short | None = None
-    """What it is short of, if anything; it gets no new work then."""
+    """Its shortage, if any; it gets no new work then."""

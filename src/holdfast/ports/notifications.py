@@ -63,7 +63,7 @@ class NotificationStore(Protocol):
         """Count them by state."""
 
     def causes_of(self, owner: str) -> Mapping[str, int]:
-        """Count the failed jobs of a workload by the failure of their last attempt (``notification.describe_failure``)."""
+        """Count a workload's failed jobs by the failure of their last attempt (``notification.describe_failure``)."""
 
 
 class SendResult(Struct, frozen=True):

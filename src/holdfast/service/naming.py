@@ -74,7 +74,7 @@ def _subcategories(catalogue: Catalogue) -> dict[str, set[str]]:
     """Return the categories that failures can have, with their subcategories."""
     configured = catalogue.configured or FileSettings("")
     own = [*configured.categories, *catalogue.categories]
-    built_in = () if configured.default_category else failure_catalogue.beside(own)
+    built_in = () if configured.default_category else failure_catalogue.builtin_beside(own)
     subcategories: dict[str, set[str]] = {}
     for category in (*own, *built_in, failure_catalogue.INTERNAL):
         subcategories.setdefault(category.name, set()).update(

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
-from holdfast.domain.failure import Cause, EndedBy, in_full
+from holdfast.domain.failure import Cause, EndedBy, failure_in_full
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import Ending
 from holdfast.domain.policy.decide import summarize_decision
@@ -137,7 +137,7 @@ def failed_pod_lines(pods: Sequence[Run]) -> Iterator[str]:
             reasons = "".join(
                 f"It does not start again in its pod: {rule.because}. " for rule in run.decision.considered
             )
-            failed = f"The pod of rank {run.rank} failed{where}: {in_full(run.failure)}."
+            failed = f"The pod of rank {run.rank} failed{where}: {failure_in_full(run.failure)}."
             yield f"{failed} {reasons}{pod_outcome(run.decision)}"
 
 

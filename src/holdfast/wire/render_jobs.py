@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from holdfast.compiled.codec import load_spec
-from holdfast.domain.failure import Cause, EndedBy, in_words
+from holdfast.domain.failure import Cause, EndedBy, failure_in_words
 from holdfast.domain.lifecycle import RUN_TERMINAL, AttemptStatus, Ending, RunStatus
 from holdfast.domain.units import format_amount, format_cpu, format_memory
 from holdfast.ports.overview import MOST_RANKS
@@ -359,7 +359,7 @@ def failed_pod(run: Run, failure: Failure, decision: Decision) -> FailedPod:
         rank=run.rank,
         ended_at=optional_timestamp(run.ended_at),
         cause=str(failure.cause),
-        failure=in_words(failure),
+        failure=failure_in_words(failure),
         decision=decision_view(decision, retry_at=_due(run)),
     )
 

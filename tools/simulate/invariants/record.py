@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from holdfast.domain.event_mapping import submitted
+from holdfast.domain.event_mapping import submitted_event
 from holdfast.domain.events.registry import EventRecord
 from holdfast.domain.lifecycle import RUN_TERMINAL
 from tools.simulate.clocks import A_MOMENT_S
@@ -57,7 +57,7 @@ class Record:
         for job in jobs:
             self.jobs[job.id] = job
             self.attempts[job.id] = {}
-            self.events[job.id] = [submitted(job)]
+            self.events[job.id] = [submitted_event(job)]
 
     def made(self, jobs: Sequence[Job]) -> None:
         """Take in jobs that a commit submitted; it holds the events of that, too."""

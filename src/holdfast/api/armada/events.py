@@ -13,7 +13,7 @@ from holdfast.api.armada.plain import fill
 from holdfast.api.armada.pods import NAMESPACE
 from holdfast.api.armada.refusals import ArmadaRefusal, refuse
 from holdfast.api.armada.told import REQUESTED, Remembered, Translator
-from holdfast.domain.event_mapping import attempt_ended
+from holdfast.domain.event_mapping import attempt_ended_events
 from holdfast.domain.events.jobs import AttemptEnded, FailureDecided, JobSubmitted
 from holdfast.domain.events.operators import OperatorActed
 from holdfast.domain.events.registry import BY_KIND
@@ -185,7 +185,7 @@ def _remembered(job: Job, latest: Latest | None, acts: Sequence[OperatorActed]) 
     attempt = None if latest is None else latest.attempt
     for run in () if latest is None else latest.runs[-1:]:
         remembered = evolve(remembered, executor=run.executor, node=run.node, run=run.uid.removeprefix(job.id))
-    for record in attempt_ended(attempt) if attempt is not None and attempt.ending is not None else ():
+    for record in attempt_ended_events(attempt) if attempt is not None and attempt.ending is not None else ():
         if isinstance(record.event, AttemptEnded):
             remembered = evolve(remembered, ended=record.event)
         elif isinstance(record.event, FailureDecided):

@@ -9,7 +9,7 @@ from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.fluster.retry import NEVER_RAN, PLACE_LOST, limits_of
-from holdfast.domain.failure import LOST, Cause, FailureCondition, in_full
+from holdfast.domain.failure import LOST, Cause, FailureCondition, failure_in_full
 from holdfast.domain.job import JOB_WAITING, JobState
 from holdfast.domain.lifecycle import AttemptStatus, Ending
 from holdfast.domain.policy.codes import DecisionCode
@@ -223,10 +223,12 @@ def _error(failure: Failure, spec: JobSpec) -> str:
     container = failure.first_failed
     if charge is Charged.FAILURE and container is not None and container.message and not container.message_from_log:
         message = container.message
-        return message if failure.conditions <= {FailureCondition.APP_ERROR} else f"{in_full(failure)}: {message}"
+        return (
+            message if failure.conditions <= {FailureCondition.APP_ERROR} else f"{failure_in_full(failure)}: {message}"
+        )
     if not LOST.isdisjoint(failure.conditions) and failure.node:
-        return f"Worker {failure.node} timed out or was lost: {in_full(failure)}"
-    return in_full(failure)
+        return f"Worker {failure.node} timed out or was lost: {failure_in_full(failure)}"
+    return failure_in_full(failure)
 
 
 def _message(job: Job, state: FlusterState, spec: JobSpec, settings: RetrySettings) -> str:

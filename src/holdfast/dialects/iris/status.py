@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.dialects.fluster.retry import PREEMPTION
 from holdfast.dialects.fluster.status import Charged, charged
 from holdfast.dialects.iris.budgets import FAILURE, POLICY
-from holdfast.domain.failure import Cause, EndedBy, FailureCondition, in_full
+from holdfast.domain.failure import Cause, EndedBy, FailureCondition, failure_in_full
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.lifecycle import Ending, RunStatus
 
@@ -245,7 +245,7 @@ def _told(failure: Failure) -> str:
     container = failure.first_failed
     if container is None or not failure.conditions <= {FailureCondition.APP_ERROR}:
         setup = FailureCondition.LAUNCH_FAILED in failure.conditions and failure.error_line
-        return f"{in_full(failure)}: {failure.error_line}" if setup else in_full(failure)
+        return f"{failure_in_full(failure)}: {failure.error_line}" if setup else failure_in_full(failure)
     message = f"Exit code: {_exit_code((container,), EndedBy.ITSELF)}"
     return message if container.message_from_log or not container.message else f"{message}. {container.message}"
 

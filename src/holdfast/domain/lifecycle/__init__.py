@@ -1,7 +1,7 @@
-"""How entities move: tables of handlers, promotions and requests for each kind, and one engine for all of them.
+"""Lifecycles: tables of handlers, promotions and requests for each kind of entity, and one engine for all of them.
 
-Read ``attempts`` first, the table of attempts and their runs; then ``table`` for what rows are made of, ``engine`` for
-what moves an entity and judges how a phase went, and ``history`` for how each step is recorded.
+Read ``attempts`` first, the table of attempts and their runs; then ``table`` for the structure of tables, ``engine``
+for what moves an entity and judges its phases, and ``history`` for how each step is recorded.
 """
 
 from holdfast.domain.lifecycle.attempts import (

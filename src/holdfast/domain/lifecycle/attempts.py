@@ -33,7 +33,7 @@ def _to(attempt: AttemptStatus, run: RunStatus) -> TransitionStatus[AttemptStatu
 SCHEDULE = HandlerRow(
     "ScheduleAttempts",
     frozenset({A.PENDING}),
-    None,  # where the document filters by kernel: an attempt gets its runs with its place
+    None,  # the document filters by kernel here, but an attempt gets its runs only with its place
     {
         Outcome.SUCCESS: _to(A.SCHEDULED, R.SCHEDULED),
         Outcome.EXPIRED: _to(A.CANCELLED, R.CANCELLED),
@@ -43,7 +43,7 @@ SCHEDULE = HandlerRow(
 PREPARE = HandlerRow(
     "PrepareAttempts",
     frozenset({A.SCHEDULED, A.PREPARING}),
-    frozenset({R.SCHEDULED, R.PREPARING, R.PULLING}),  # where the document has SCHEDULED, and PREPARING hangs
+    frozenset({R.SCHEDULED, R.PREPARING, R.PULLING}),  # only SCHEDULED in the document, where PREPARING would hang
     {
         Outcome.SUCCESS: _to(A.PREPARING, R.PREPARING),
         Outcome.EXPIRED: _to(A.PENDING, R.PENDING),
@@ -71,7 +71,7 @@ TERMINATE = HandlerRow(
         Outcome.EXPIRED: _to(A.TERMINATED, R.TERMINATED),
         Outcome.GIVE_UP: _to(A.TERMINATED, R.TERMINATED),
     },
-    max_retries=None,  # what may still run is given up by time alone: a lease, its grace, and a margin
+    max_retries=None,  # runs that may still run are given up by time alone: a lease, the grace and a margin
 )
 HANDLERS: tuple[AttemptHandler, ...] = (SCHEDULE, PREPARE, START, TERMINATE)
 
@@ -111,7 +111,7 @@ PROMOTIONS: tuple[AttemptPromotion, ...] = (
     PROMOTE_TO_TERMINATED,
     DETECT_TERMINATION,
 )
-"""BEP-1030's four, as sessions use them: the first kernel that ends, ends the session."""
+"""BEP-1030's four promotions, for sessions: the first kernel that ends also ends the session."""
 
 DETECT_FAILURE = PromotionRow(
     "DetectFailure",
@@ -128,14 +128,14 @@ DETECT_COMPLETION = PromotionRow(
     A.TERMINATING,
 )
 GANG_PROMOTIONS: tuple[AttemptPromotion, ...] = (
-    DETECT_FAILURE,  # first: an attempt that lost a run is not prepared, though none of its runs prepares any more
+    DETECT_FAILURE,  # first: an attempt that lost a run is not prepared, although no run is still preparing
     PROMOTE_TO_PREPARED,
     PROMOTE_TO_RUNNING,
     PROMOTE_TO_TERMINATED,
     DETECT_COMPLETION,
 )
-"""Ours: ``DetectTermination`` split in two, because a rank that ends well must not end its gang; one that cannot be
-prepared must."""
+"""Holdfast's promotions: ``DetectTermination`` is split in two, because a rank that succeeds must not end its gang, but
+one that cannot be prepared must."""
 
 _STOPPED = {
     A.PENDING: A.CANCELLED,
@@ -163,9 +163,9 @@ RUN_PULLING = RequestRow("ReportPulling", {R.PREPARING: R.PULLING})
 RUN_PREPARED = RequestRow("ReportPrepared", {R.PREPARING: R.PREPARED, R.PULLING: R.PREPARED})
 RUN_STARTED = RequestRow("ReportRunning", {R.CREATING: R.RUNNING})
 RUN_ENDED = RequestRow("ReportEnd", dict.fromkeys(RUN_ACTIVE, R.TERMINATED))
-"""It succeeded, or was stopped because its job was."""
+"""The run succeeded, or was stopped with its job."""
 RUN_NEVER_STARTED = RequestRow("ReportNoStart", dict.fromkeys(RUN_ACTIVE, R.CANCELLED))
-"""It was stopped so before it started."""
+"""The run was stopped with its job before it started."""
 RUN_FAILED = RequestRow("ReportFailure", dict.fromkeys(RUN_ACTIVE, R.ERROR))
 RUNS = (RUN_PULLING, RUN_PREPARED, RUN_STARTED, RUN_ENDED, RUN_NEVER_STARTED, RUN_FAILED)
-"""Where what an executor reports of a run leads: from any other status nowhere, as such a report is late."""
+"""The moves by an executor's reports about a run; from any other status a report is late and moves nothing."""

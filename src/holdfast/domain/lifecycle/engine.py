@@ -1,8 +1,7 @@
-"""Moves the entities of a table: by their children, by the work of the phase they are in, and by time alone.
+"""Moves entities by their table: by their children, by the work of their phase, and by time alone.
 
-A phase only reports how its work went; whether it is tried again, has expired or is given up is judged here and nowhere
-else. That follows from counts and times, the same way for every kind of entity (BEP-1030, "Coordinator judges
-conditions").
+A phase only reports how its work went; whether it is retried, has expired or is given up is judged only here, from
+counts and times, in the same way for every kind of entity (BEP-1030, "Coordinator judges conditions").
 """
 
 from __future__ import annotations
@@ -22,28 +21,28 @@ if TYPE_CHECKING:
 
 
 REPORTED = frozenset({Outcome.SUCCESS, Outcome.FAILURE, Outcome.SKIPPED})
-"""All that a phase can say: never a verdict."""
+"""The outcomes a phase may report; the others are verdicts."""
 
 
 class Report(NamedTuple):
     """How the work of a phase went."""
 
     outcome: Outcome
-    """One of those that are reported; another is no report."""
+    """One of ``REPORTED``; any other is ignored."""
     code: str = ""
     message: str = ""
     steps: tuple[SubStep, ...] = ()
 
 
 class Entity(Protocol[S, C]):
-    """What is moved: it knows where it is, does the work of its phases, and takes the steps that follow."""
+    """An entity: it knows its status, does the work of its phases, and takes the steps that follow."""
 
     raised: Exception | None
-    """What the work of a phase raised last."""
+    """The last exception from the work of a phase."""
 
     @property
     def status(self) -> S:
-        """Where it is."""
+        """Its status."""
 
     @property
     def children(self) -> Collection[C]:
@@ -51,36 +50,37 @@ class Entity(Protocol[S, C]):
 
     @property
     def tries(self) -> int:
-        """How often the work of its status has failed; skips are never among that."""
+        """How often the work of its status has failed; skips do not count."""
 
     def since(self, now: float) -> float:
-        """Return since when it has been waiting in its status, by the clock of BEP-1030."""
+        """Return when it entered its status, by the clock of BEP-1030."""
 
     def options(self, row: HandlerRow[S, C] | PromotionRow[S, C]) -> HandlerOptions:
-        """Return the limits of a row for this one."""
+        """Return the limits of a row for this entity."""
 
     def work(self, row: HandlerRow[S, C], now: float) -> Report | None:
-        """Do the work of a phase; ``None`` says nothing of it, and this then expires like one that is skipped."""
+        """Do the work of a phase; ``None`` reports nothing, and expires like a skip."""
 
     def take(self, step: Step, to: TransitionStatus[S, C]) -> bool:
-        """Take a step, wherever that leads; returns whether it may go on from there at once."""
+        """Take a step; returns whether the entity may move on at once."""
 
 
 def advance(table: Lifecycle[S, C], entity: Entity[S, C], now: float) -> None:
-    """Move an entity on as far as it can go now: by its children first, else by the work of its phase."""
+    """Move an entity as far as it can go now: by its children first, else by the work of its phase."""
     while (move := _next(table, entity, now)) is not None and entity.take(*move):
         pass
 
 
 def _next(table: Lifecycle[S, C], entity: Entity[S, C], now: float) -> tuple[Step, TransitionStatus[S, C]] | None:
-    """Return the next step of an entity and where it leads, if there is anything to record."""
+    """Return the next step of an entity and its target, if there is anything to record."""
     status, children = entity.status, entity.children
     for promotion in table.promotions:
         if status not in promotion.targets:
             continue
         if promotes(promotion, children):
             return Step(promotion.name, Outcome.SUCCESS, now), TransitionStatus(promotion.success)
-        if promotion.expired is not None and (since := entity.since(now)) < now:  # else it has just come here
+        # An entity that has just entered its status cannot have expired.
+        if promotion.expired is not None and (since := entity.since(now)) < now:
             timeout_s = entity.options(promotion).timeout_s
             if is_expired(since, timeout_s, now):
                 message = f"not {promotion.success} within {format_duration(timeout_s or 0.0)}"
@@ -100,7 +100,7 @@ def _next(table: Lifecycle[S, C], entity: Entity[S, C], now: float) -> tuple[Ste
 
 
 def _worked(row: HandlerRow[S, C], entity: Entity[S, C], now: float) -> Report | None:
-    """Have an entity do the work of a phase; work that raises has failed, and the entity keeps why."""
+    """Do the work of a phase; an exception counts as a failure, and the entity keeps it."""
     try:
         return entity.work(row, now)
     except Exception as error:  # noqa: BLE001 - whatever it is
@@ -122,18 +122,18 @@ class HandlerOptions(Struct, frozen=True):
 HandlerLimits = Mapping[str, Mapping[str, int | float | None]]
 """Settings that override the tables, by a row's name: ``timeout_s``, ``max_retries``; ``None`` is no limit.
 
-``int`` is named too, because whole numbers must come back whole from where they are stored.
+The type includes ``int``, so that whole numbers are read back as such from the store.
 """
 
 
 def resolve_options(row: HandlerRow[S, C] | PromotionRow[S, C], *layers: HandlerLimits) -> HandlerOptions:
-    """Resolve a row's limits: the last layer that sets one, else the table's.
+    """Resolve a row's limits: the last layer that sets one, else the table.
 
-    An explicit null lifts the limit; a key that was not sent inherits (cases SC-027).
+    An explicit null removes the limit; a missing key inherits (cases SC-027).
 
     Args:
-        row: Of the table.
-        layers: By name of a row, from the operator's settings to the queue's.
+        row: The row.
+        layers: Limits by row name, from the operator's settings to the queue's.
     """
     timeout_s: float | None = row.timeout_s
     retries: float | None = row.max_retries if isinstance(row, HandlerRow) else None
@@ -161,15 +161,15 @@ def judge(
     """Judge the report on an entity, or the lack of one.
 
     Args:
-        outcome: By the handler; ``None``: it did not mention the entity, which then expires like a skipped one.
+        outcome: Reported by the handler; ``None`` if it did not report the entity, which then expires like a skip.
         options: The handler's limits.
-        outcomes: Those its kind has; where failures are not counted, FAILURE is an outcome itself.
-        tries: Failures in this status before this one; skips are never among them.
+        outcomes: The outcomes of its kind; if failures are not counted, FAILURE is one of them.
+        tries: Failures in this status before this one; skips do not count.
         since: When the entity entered its current status; the clock of BEP-1030.
         now: The time.
 
     Returns:
-        ``None`` where there is nothing to record.
+        ``None`` if there is nothing to record.
     """
     if outcome is Outcome.FAILURE and Outcome.NEED_RETRY in outcomes:
         return judge_failure(tries, options, since=since, now=now)
@@ -189,12 +189,12 @@ def judge_failure(tries: int, options: HandlerOptions, *, since: float, now: flo
 
 
 def judge_waiting(options: HandlerOptions, *, since: float, now: float) -> Outcome:
-    """Judge an entity its handler skipped: SKIPPED, or EXPIRED once its time in the status is over."""
+    """Judge an entity that its handler skipped: SKIPPED, or EXPIRED after its time in the status."""
     return Outcome.EXPIRED if is_expired(since, options.timeout_s, now) else Outcome.SKIPPED
 
 
 def promotes(row: PromotionRow[S, C], statuses: Collection[C]) -> bool:
-    """Whether children in these statuses promote their parent; no children never do."""
+    """Whether children in these statuses promote their parent; without children, never."""
     if not statuses:
         return False
     match row.match:

@@ -1,4 +1,4 @@
-"""How each step of an entity is recorded: repeated ones are one row of its history (BEP-1030, upstream's merge)."""
+"""Records the steps of entities, merging repeated ones into one row (BEP-1030, upstream's merge rule)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class SubStep(Struct, frozen=True):
-    """A part of a step worth recording separately, such as one run of an attempt."""
+    """A part of a step that is recorded separately, such as one run of an attempt."""
 
     name: str
     outcome: Outcome
@@ -21,7 +21,7 @@ class SubStep(Struct, frozen=True):
 
 
 class Step(NamedTuple):
-    """What happened to an entity in a phase."""
+    """The outcome of a phase for an entity."""
 
     phase: str
     outcome: Outcome
@@ -32,12 +32,12 @@ class Step(NamedTuple):
 
 
 class HistoryRow(Struct, frozen=True):
-    """One step of an entity through a phase; equal neighbours are merged (BEP-1030, upstream's merge rule)."""
+    """One or more equal steps of an entity through a phase."""
 
     kind: EntityKind
     id: str
     seq: int
-    """Order within the entity's history, from 0; it only grows."""
+    """The order within the entity's history, from 0."""
     phase: str
     """The name of the handler, the promotion or the request."""
     from_status: str
@@ -58,7 +58,7 @@ class HistoryRow(Struct, frozen=True):
 
     @property
     def job_id(self) -> str:
-        """The job whose attempt this is about."""
+        """The job whose attempt this is."""
         return self.id.partition("/")[0]
 
     @property
@@ -68,16 +68,16 @@ class HistoryRow(Struct, frozen=True):
 
 
 def attempt_id(job_id: str, number: int) -> str:
-    """Return an attempt's id in the history."""
+    """Return the id of an attempt in the history."""
     return f"{job_id}/{number}"
 
 
-def recorded(last: HistoryRow | None, row: HistoryRow) -> HistoryRow:
-    """Return the row to write: the last one counted up when the step repeats it, else the new one after it.
+def merge_row(last: HistoryRow | None, row: HistoryRow) -> HistoryRow:
+    """Return the row to write: the last one with a higher count if the step repeats it, else the new one after it.
 
     A step repeats the last one if it has the same phase, error code and target, and both are tries or both skips. A
-    merged row keeps the creation time, and of tries the first message; it takes the new outcome and update time. A
-    skip for the same reason as the last is nothing new: it is the last row itself, so that waiting costs no write.
+    merged row keeps its creation time and, for tries, its first message; it takes the new outcome and update time. A
+    skip for the same reason as the last returns the last row itself, so that waiting costs no write.
     """
     if last is None:
         return row
@@ -92,15 +92,15 @@ def recorded(last: HistoryRow | None, row: HistoryRow) -> HistoryRow:
     return evolve(last, attempts=last.attempts + 1, message=row.message, updated_at=row.updated_at)
 
 
-def all_following(
+def rows_for_steps(
     last: HistoryRow | None, steps: Sequence[tuple[Step, str]], job_id: str, number: int, status: str
 ) -> list[HistoryRow]:
-    """Return the rows to write for steps of an attempt at a job, each to a status, from the one it is in."""
+    """Return the rows to write for the steps of an attempt, each with its target status, starting from ``status``."""
     kind, key, rows = EntityKind.ATTEMPT, attempt_id(job_id, number), dict[int, HistoryRow]()
     for (phase, outcome, now, code, message, parts), to in steps:
         seq = 0 if last is None else last.seq + 1
         row = HistoryRow(kind, key, seq, phase, status, to, outcome, now, now, code, message, 1, parts)
-        row = recorded(last, row)
+        row = merge_row(last, row)
         if row is not last:
             last = rows[row.seq] = row
         status = to

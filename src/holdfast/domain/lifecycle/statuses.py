@@ -50,21 +50,21 @@ class Ending(StrEnum):
 
 
 class Interruption(StrEnum):
-    """Why a run was stopped through no fault of its own; only what follows a preemption can cost a retry."""
+    """Why a run was stopped through no fault of its own; only a preemption or eviction can cost a retry."""
 
     HOLD = "hold"
-    """A user holds the job: it is Held once it has stopped."""
+    """A user held the job: it is Held once it has stopped."""
     RELEASE = "release"
     """A user held the job and released it before it had stopped: it is Queued once it has."""
     DRAIN = "drain"
     """Its node is being drained: the job is Queued once it has stopped."""
     PREEMPT = "preempt"
-    """Somebody asked for its place: the job has failed of a preemption once it has stopped, and policies decide."""
+    """Its place was requested: once it has stopped, the job has failed by preemption, and policies decide."""
     EVICT = "evict"
-    """Its machine has been running out of memory or disk for a while: the job has failed of that once it has stopped,
-    within its own grace, and policies decide."""
+    """Its machine has been short of memory or disk for a while: once it has stopped, within its own grace, the job has
+    failed by eviction, and policies decide."""
     EVICT_NOW = "evict-now"
-    """Its machine has nearly run out: the same, with hardly any grace."""
+    """Its machine is nearly out of memory or disk: the same with hardly any grace."""
 
 
 ATTEMPT_TERMINAL = frozenset({AttemptStatus.TERMINATED, AttemptStatus.ERROR, AttemptStatus.CANCELLED})
@@ -74,15 +74,15 @@ RUN_ACTIVE = frozenset(RunStatus) - RUN_TERMINAL
 
 EVICTIONS = frozenset({Interruption.EVICT, Interruption.EVICT_NOW})
 OF_PLACE = frozenset({Interruption.DRAIN, Interruption.PREEMPT, *EVICTIONS})
-"""Those that take a place away; what is stopping already gives it back anyway."""
+"""Interruptions that take a place away; a run that is stopping releases it anyway."""
 
 
 def changes_nothing(why: Interruption, before: Interruption | None, *, stopping: bool) -> bool:
-    """Whether it makes no difference to what is stopped already, or is no answer to why it is.
+    """Whether an interruption changes nothing for a run that may be stopping already.
 
     Args:
         why: Why it is to be stopped now.
-        before: Why it was told to stop, if it was.
+        before: Why it was told to stop before, if it was.
         stopping: Whether it is being stopped.
     """
     if before is why or (why is Interruption.RELEASE and before is not Interruption.HOLD):

@@ -1,7 +1,6 @@
-"""What lifecycle tables are made of (BEP-1030).
+"""The structure of lifecycle tables (BEP-1030).
 
-Generic over the kind of entity, which brings its own statuses, those of its children, and the outcomes its handlers
-can have.
+Generic over the kind of entity, which brings its own statuses, those of its children, and the outcomes of its handlers.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ C = TypeVar("C", bound=StrEnum)
 
 
 class EntityKind(StrEnum):
-    """Kinds of entities that have a history; ids are unique per kind only."""
+    """Kinds of entities with a history; ids are unique within a kind."""
 
     ATTEMPT = "attempt"
     """Its id is ``<job id>/<number>``."""
 
 
 class Outcome(StrEnum):
-    """What happens to a handler's report; each kind of entity has some of these."""
+    """The outcome of a handler; each kind of entity uses some of these."""
 
     SUCCESS = "SUCCESS"
     FAILURE = "FAILURE"
-    """It failed, and nobody counts how often."""
+    """It failed, in a kind whose failures are not counted."""
     NEED_RETRY = "NEED_RETRY"
     EXPIRED = "EXPIRED"
     GIVE_UP = "GIVE_UP"
@@ -40,7 +39,7 @@ class Outcome(StrEnum):
 
 
 JUDGED = frozenset({Outcome.SUCCESS, Outcome.NEED_RETRY, Outcome.EXPIRED, Outcome.GIVE_UP, Outcome.SKIPPED})
-"""The outcomes of a kind whose failures are counted and whose time in a status is limited (``SchedulingResult``)."""
+"""The outcomes of a kind with counted failures and limited time in a status (``SchedulingResult``)."""
 
 
 class TransitionStatus(Struct, Generic[S, C], frozen=True):
@@ -48,26 +47,26 @@ class TransitionStatus(Struct, Generic[S, C], frozen=True):
 
     status: S | None = None
     children: C | None = None
-    """Of all children that are not over."""
+    """The status of all children that have not ended."""
 
 
 class HandlerRow(Struct, Generic[S, C], frozen=True):
-    """One handler: what it works on and where its outcomes lead."""
+    """One handler: the statuses it works on, and where its outcomes lead."""
 
     name: str
     targets: frozenset[S]
     child_targets: frozenset[C] | None
-    """Only entities with a child in one of these; ``None`` is no filter."""
+    """It works only on entities with a child in one of these; ``None`` is no filter."""
     transitions: Mapping[Outcome, TransitionStatus[S, C]]
-    """An outcome that is not among them changes nothing and is only recorded."""
+    """An outcome that is not listed is only recorded."""
     timeout_s: float | None = None
-    """Time an entity may spend in the status before it is EXPIRED; ``None``: set for each entity, or never."""
+    """How long an entity may stay in the status before it is EXPIRED; ``None`` is set per entity, or never."""
     max_retries: int | None = 5
-    """Number of failures in the status that are tried again; the next one is GIVE_UP. ``None`` is no limit."""
+    """How many failures in the status are retried; the next one is GIVE_UP. ``None`` is no limit."""
 
 
 class Match(StrEnum):
-    """How many children must be in the checked statuses; all three need at least one child."""
+    """How many children must be in the checked statuses; each needs at least one child."""
 
     ALL = "all"
     ANY = "any"
@@ -75,7 +74,7 @@ class Match(StrEnum):
 
 
 class PromotionRow(Struct, Generic[S, C], frozen=True):
-    """One promotion: entities move on because of their children's statuses, never because of their own work."""
+    """One promotion: entities move because of their children's statuses, not because of their own work."""
 
     name: str
     targets: frozenset[S]
@@ -83,12 +82,12 @@ class PromotionRow(Struct, Generic[S, C], frozen=True):
     match: Match
     success: S
     expired: S | None = None
-    """Where an entity that waits here too long goes: the way out by time alone."""
+    """The status after waiting too long: the way out by time alone."""
     timeout_s: float | None = None
 
 
 class RequestRow(Struct, Generic[S], frozen=True):
-    """A request, possible at any time: where it leads from each status; from any other, nowhere."""
+    """A request, possible at any time: its target from each status; from any other status it has no effect."""
 
     name: str
     moves: Mapping[S, S]
@@ -99,8 +98,8 @@ class Lifecycle(Struct, Generic[S, C], frozen=True):
 
     kind: EntityKind
     outcomes: frozenset[Outcome]
-    """What its handlers' reports can become."""
+    """The possible outcomes of its handlers."""
     handlers: tuple[HandlerRow[S, C], ...]
     promotions: tuple[PromotionRow[S, C], ...] = ()
-    """The first that applies is made."""
+    """The first that applies is taken."""
     requests: tuple[RequestRow[S], ...] = ()

@@ -10,7 +10,7 @@ from collections.abc import Mapping  # noqa: TC003 - the codec of what is stored
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from holdfast.domain.failure import Cause, in_words
+from holdfast.domain.failure import Cause, failure_in_words
 from holdfast.domain.job import JobState
 from holdfast.domain.notifier import Occasion
 from holdfast.domain.record import Struct, evolve, field
@@ -198,7 +198,7 @@ def describe_failure(failure: Failure | None) -> str:
     """Describe a task's failure in a few words, the same for tasks that failed in the same way."""
     if failure is None:
         return "unknown"
-    return failure.category or in_words(evolve(failure, error_line="", message=""))
+    return failure.category or failure_in_words(evolve(failure, error_line="", message=""))
 
 
 def _notifications(
@@ -240,7 +240,7 @@ def _report(event: str, job: Job, ended: Attempt | None) -> OutcomeReport:
         report,
         cause=failure.cause.value,
         category="/".join(filter(None, (failure.category, failure.subcategory))),
-        failure=in_words(failure),
+        failure=failure_in_words(failure),
         exit_code=None if container is None else container.exit_code,
         signal=None if container is None else container.signal,
         nodes=(failure.node,) if failure.node else (),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.failure import EndedBy, in_full
+from holdfast.domain.failure import EndedBy, failure_in_full
 from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.decide import GLOBAL_LIMIT, SPENT, describe_spent_limit, reason_beyond_rule
 from holdfast.domain.policy.model import Action
@@ -53,7 +53,7 @@ def failure_lines(failure: Failure | None, attempt: int) -> Iterator[str]:
     where = f" on node {failure.node}" if failure.node else ""
     after = f" after {format_duration(failure.ran_s)}" if failure.ran_s is not None else ""
     never = "" if failure.started else " before its program started"
-    message = in_full(failure)
+    message = failure_in_full(failure)
     how = "was stopped" if failure.ended_by is EndedBy.DRAIN else "failed"
     yield f"Attempt {attempt} {how}{where}{after or never}: {message}."
     if failure.error_line not in message:

@@ -27,7 +27,7 @@ F = TypeVar("F", "Failure", "RunOutcome")
 _HIDDEN = dump_spec(JobSpec(command=("hidden",), name="hidden"))
 _CACHED = 1024
 _QUOTES = re.compile(r"\b(exit code -?\d+|killed by (?:SIG[A-Z0-9+-]+|signal \d+)): .*", re.DOTALL)
-"""Where ``domain.failure.in_words`` quotes a line of the log; to the end of the text, as the line may have any form."""
+"""Where ``failure_in_words`` quotes a line of the log; to the end of the text, as the line may have any form."""
 _NAMES = re.compile(r"\b((?:is|are) in use by )[^;]*")
 """Where ``domain.placement.assignment.DeviceShortage`` names jobs."""
 _REASON_FIELDS = ("reason", "message", "detail")

@@ -173,7 +173,7 @@ class Categories(Entries[FailureCategory], frozen=True):
         """List all, in order of evaluation: those of a file, the operator's own, and built-in ones not replaced."""
         catalogue = self.store.catalogue()
         own = [*(catalogue.configured.categories if catalogue.configured else ()), *catalogue.categories]
-        return [*own, *failure_catalogue.beside(own)]
+        return [*own, *failure_catalogue.builtin_beside(own)]
 
     def _require_deletable(self, caller: Caller, name: str) -> None:
         self.get(caller, name)

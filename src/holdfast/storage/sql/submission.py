@@ -12,7 +12,7 @@ from holdfast.compiled.records import dump_json, load_json
 from holdfast.compiled.workloads import needs_of
 from holdfast.domain.access.people import Role
 from holdfast.domain.audit import Act, AuditedChange, on_device, on_job, on_submission, on_workload
-from holdfast.domain.event_mapping import submitted
+from holdfast.domain.event_mapping import submitted_event
 from holdfast.domain.events.registry import EventRecord
 from holdfast.domain.events.workloads import JobSetCreated
 from holdfast.domain.record import evolve
@@ -289,7 +289,7 @@ def _submission_events(submission: Submission) -> Iterator[EventRecord]:
     if owner is not None and owner.kind == JOBSET:
         created = JobSetCreated(owner.id, owner.name, len(submission.jobs), owner.submitted_by)
         yield EventRecord(None, owner.created_at, created, owner.group, owner)
-    yield from map(submitted, submission.jobs)
+    yield from map(submitted_event, submission.jobs)
 
 
 def _audited_submission(submission: Submission) -> list[AuditedChange]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Never, TypeAlias
 
-from holdfast.domain.classify import classify, initiating
-from holdfast.domain.failure import Cause, Failure, in_words
+from holdfast.domain.classify import classify, initiating_failure
+from holdfast.domain.failure import Cause, Failure, failure_in_words
 from holdfast.domain.job import Attempt, Job, JobState
 from holdfast.domain.lifecycle import ENDING_STATUS, AttemptStatus, Ending, Interruption, Step
 from holdfast.domain.placement.fit import Shape
@@ -160,7 +160,7 @@ def fail(spec: JobSpec, job: Job, over: Over, judged: Judgement, failure: Failur
 
 def _after(job: Job, decision: Decision, failure: Failure, *, ended_at: float, now: float, due: float | None) -> Job:
     """Return the job as it goes on after a decision about its failure; ``due`` is when it is retried, if it is."""
-    what = f"{in_words(failure)}; {summarize_decision(decision)}"
+    what = f"{failure_in_words(failure)}; {summarize_decision(decision)}"
     if decision.action is Action.HOLD:
         return held(job, decision.reason, now)
     if due is None:
@@ -188,7 +188,7 @@ def judged_failure(over: Over, judged: Judgement, ended: Sequence[tuple[int, Run
         ended: Rank and outcome of each of its runs that said how it ended.
         now: The time.
     """
-    index, attempt = initiating(ended), over.attempt
+    index, attempt = initiating_failure(ended), over.attempt
     if index is None:
         if attempt.started_at is None:
             return never_started(attempt, over.runs, now, judged.ruleset.categories)

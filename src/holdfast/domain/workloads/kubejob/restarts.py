@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.classify import classify
-from holdfast.domain.failure import EndedBy, in_words
+from holdfast.domain.failure import EndedBy, failure_in_words
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.model import Action
@@ -180,7 +180,7 @@ class ProgramRestarts:
         if failure.ended_by not in _STOPPED:
             self._notify_set(record, failure, decision)
             if plan.in_place and not decision.grants_retry:
-                reason = f"{in_words(failure)}; {decision.reason}"
+                reason = f"{failure_in_words(failure)}; {decision.reason}"
                 self.record = evolve(self.record, failed_in_place=reason)
             if restarted is None:
                 self.pods[name] = evolve(self.pods[name], declined=decision)
@@ -269,7 +269,7 @@ class ProgramRestarts:
 
     def _notify_set(self, record: PodRecord, failure: Failure, decision: Decision) -> None:
         """Say in the log of the job's set what its rules do not see."""
-        what, plan = f"pod {record.name}: {in_words(failure)}", self.facts.plan
+        what, plan = f"pod {record.name}: {failure_in_words(failure)}", self.facts.plan
         if plan.in_place and shortage_of(failure) is None:
             notice = SetNotice("Warning", "RestartInPlace", f"{what}; the set restarts in place")
             if not decision.grants_retry:
