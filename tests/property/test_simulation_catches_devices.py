@@ -26,7 +26,7 @@ TWICE = {"devices-apart", "capacity-adds-up"}
 
 
 def a_round_gives_one_device_to_several(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(scheduling, "take", lambda *_: None)
+    patch.setattr(scheduling, "take_devices", lambda *_: None)
 
 
 def a_new_controller_does_not_know_who_has_which(patch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,9 @@ def an_executor_is_not_told_of_devices(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_kind_will_do(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(scheduling, "choose", lambda devices, free, request, _: choose_devices(devices, free, request, ANY))
+    patch.setattr(
+        scheduling, "choose_devices", lambda devices, free, request, _: choose_devices(devices, free, request, ANY)
+    )
 
 
 def a_device_in_trouble_is_given_away(patch: pytest.MonkeyPatch) -> None:
@@ -80,7 +82,7 @@ def a_topology_domain_need_have_no_devices(patch: pytest.MonkeyPatch) -> None:
 
 def devices_are_not_avoided(patch: pytest.MonkeyPatch) -> None:
     for module in (placement_fit, scheduling):
-        patch.setattr(module, "but_avoided", lambda _shape, _key, free: free)
+        patch.setattr(module, "without_avoided", lambda _shape, _key, free: free)
 
 
 def a_new_controller_knows_no_cordons(patch: pytest.MonkeyPatch) -> None:

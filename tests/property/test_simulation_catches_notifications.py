@@ -35,7 +35,7 @@ def whoever_asks_for_two_events_is_told_twice(patch: pytest.MonkeyPatch) -> None
     def each(report: Any, occasions: Any, wanted: Any, which: str, now: float) -> Any:
         return [one for occasion in occasions for one in told(report, {occasion}, wanted, f"{which}/{occasion}", now)]
 
-    patch.setattr(notification, "_told", each)
+    patch.setattr(notification, "_notifications", each)
 
 
 def a_hold_is_not_told(patch: pytest.MonkeyPatch) -> None:

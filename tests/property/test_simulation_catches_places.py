@@ -19,12 +19,12 @@ from tools.simulate.faults.places import PLACES_EVERY
 
 
 def policies_are_asked_about_a_shortage(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(judge, "met", lambda _: None)
+    patch.setattr(judge, "shortage_of", lambda _: None)
 
 
 def a_shortage_is_charged_to_a_rule(patch: pytest.MonkeyPatch) -> None:
     uncounted = shortage.shortage_decision
-    patch.setattr(judge, "uncounted", lambda *known: evolve(uncounted(*known), counter="mine"))
+    patch.setattr(judge, "shortage_decision", lambda *known: evolve(uncounted(*known), counter="mine"))
 
 
 def a_short_node_gets_all_there_is(patch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ def a_retry_is_placed_anywhere(patch: pytest.MonkeyPatch) -> None:
 
 
 def only_the_last_node_is_remembered(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(judge, "and_tried", lambda _, *nodes: tuple(dict.fromkeys(filter(None, nodes))))
+    patch.setattr(judge, "add_tried", lambda _, *nodes: tuple(dict.fromkeys(filter(None, nodes))))
 
 
 def a_retry_waits_for_an_untried_node_that_will_never_be(patch: pytest.MonkeyPatch) -> None:
