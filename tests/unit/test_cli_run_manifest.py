@@ -105,7 +105,7 @@ def test_manifests_are_given_what_the_shell_has_under_what_they_say_themselves()
     assert nested["spec"]["env"] == {"PATH": "/bin"}
     assert nested["spec"]["workingDir"] == "/srv"
     assert [kube, job_set] == [one.value for one in read[2:]]
-    told = "from this shell, where a job says nothing else: PATH; working directory /home/me (not: --export NONE)\n"
+    told = "from this shell, unless a job sets its own: PATH; working directory /home/me (turn off: --export NONE)\n"
     assert stderr.getvalue() == told
 
 

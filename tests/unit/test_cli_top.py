@@ -184,7 +184,7 @@ def test_a_filter_is_typed_asked_for_and_given_up() -> None:
     server.looked_at_by(browser)
     assert server.asked[-1] == ("overview", 100, "")
     browser.press("?")
-    assert "why a job" in browser.lines(SIZE, "")[1]
+    assert "explain a job's state" in browser.lines(SIZE, "")[1]
     browser.press("q")
     assert not browser.over
     browser.press("q")

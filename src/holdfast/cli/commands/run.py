@@ -11,7 +11,7 @@ from holdfast.cli.render.arrays import progress
 from holdfast.cli.submission.array_flags import spread_matrix
 from holdfast.cli.submission.job_manifest import manifest_of
 from holdfast.cli.submission.run_options import RunOptions
-from holdfast.cli.submission.secrets import secret_values, sent
+from holdfast.cli.submission.secrets import secret_values, send_secrets
 from holdfast.cli.watching.follow import ENDED, Follower
 from holdfast.cli.watching.interrupts import Interrupts
 from holdfast.cli.watching.live import job_line, live_line, waited
@@ -47,7 +47,7 @@ def run(options: RunOptions, cli: Cli) -> int:
     manifest = manifest_of(options, cli, flags)
     with cli.connect(drive=not options.detach, attached=not options.detach) as client:
         if secrets:
-            manifest["spec"]["env"] = {**manifest["spec"].get("env", {}), **sent(client, secrets)}
+            manifest["spec"]["env"] = {**manifest["spec"].get("env", {}), **send_secrets(client, secrets)}
         if "array" in manifest["spec"]:
             return _run_array(client, manifest, cli, detach=options.detach)
         if options.detach:

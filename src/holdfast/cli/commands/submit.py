@@ -21,7 +21,7 @@ from holdfast.cli.options import (
     TimeoutOption,
 )
 from holdfast.cli.submission.export import NONE, carrying, exported
-from holdfast.cli.submission.secrets import secret_values, sent, with_secrets
+from holdfast.cli.submission.secrets import secret_values, send_secrets, with_secrets
 from holdfast.cli.submission.sending import Submitted, submit_all
 from holdfast.cli.watching.waiting import WaitGoal, wait_for, wait_for_owners
 from holdfast.cli.writing import note_unserved, write_manifests
@@ -81,7 +81,7 @@ def submit(options: SubmitOptions, cli: Cli) -> int:
         return write_manifests(manifests, "create", cli, lenient=options.lenient, dry_run=True)
     with cli.connect(drive=options.wait, attached=options.wait) as client:
         if secrets:
-            manifests = with_secrets(manifests, sent(client, secrets))
+            manifests = with_secrets(manifests, send_secrets(client, secrets))
         submitted = submit_all(client, manifests, cli, lenient=options.lenient)
         _print(submitted, form, cli)
         if options.wait:

@@ -1,4 +1,4 @@
-"""What is printed of arrays."""
+"""How arrays are printed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def array_table(arrays: Sequence[ArrayView], *, now_s: float, wide: bool = False
             str(array.failed),
             eta(array),
             age(array.created_at, now_s),
-            told(array),
+            reason_of(array),
         )
         for array in arrays
     ]
@@ -51,7 +51,7 @@ def _wide(array_view: ArrayView) -> tuple[str, ...]:
         array_view.cancelled,
     )
     times = (when(array_view.created_at), when(array_view.ended_at))
-    shared = (*times, array_view.submitted_by, pairs(array_view.labels), told(array_view))
+    shared = (*times, array_view.submitted_by, pairs(array_view.labels), reason_of(array_view))
     return (
         array_view.id,
         array_view.name,
@@ -63,8 +63,8 @@ def _wide(array_view: ArrayView) -> tuple[str, ...]:
     )
 
 
-def told(array: ArrayView) -> str:
-    """Write why an array is where it is, and of which one it is a rerun."""
+def reason_of(array: ArrayView) -> str:
+    """Write an array's reason, and which array it reruns."""
     of = "" if array.rerun_of is None else f"rerun of {array.rerun_of.name}: {array.indices}"
     return "; ".join(filter(None, (array.reason, of)))
 
@@ -94,12 +94,12 @@ def with_arrays(table: Table, arrays: Sequence[ArrayView], *, now_s: float) -> T
 
 
 def eta(array: ArrayView) -> str:
-    """Write about how long an array takes yet; empty when nobody knows."""
+    """Write about how long an array still takes; empty if unknown."""
     return "" if array.eta_s is None else format_duration(max(1, round(array.eta_s)))
 
 
 def progress(array: ArrayView) -> str:
-    """Write in a line how far an array is."""
+    """Write an array's progress in one line."""
     parts = [f"{_over(array)} of {array.total} tasks ended"]
     counts = ((array.running, "running"), (array.failed, "failed"), (array.cancelled, "cancelled"))
     parts += [f"{count} {word}" for count, word in counts if count]
@@ -108,12 +108,12 @@ def progress(array: ArrayView) -> str:
 
 
 def _example(group: FailureGroupView) -> str:
-    """Write how one of them failed, without the decision, which stands beside it."""
+    """Return the example of a group without the decision, which is printed beside it."""
     return group.example.replace(f"; {group.decision}", "", 1).removesuffix(".")
 
 
 def print_array_why(why: ArrayWhy, output: Output) -> None:
-    """Print where an array is, its failed tasks by how they failed, and cancelled ones by why."""
+    """Print an array's state, its failed tasks by their failure, and its cancelled tasks by their reason."""
     output.heading(why.headline)
     for group in why.groups:
         code = "" if group.exit_code is None else f", exit code {group.exit_code}"

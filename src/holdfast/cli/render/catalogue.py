@@ -80,7 +80,7 @@ def category_table(categories: Sequence[CategoryView]) -> Table:
 
 
 def kind_table(categories: Sequence[CategoryView]) -> Table:
-    """Tabulate each kind of failure that categories tell apart, in order of evaluation, with what to do about it."""
+    """Tabulate each kind of failure, in order of evaluation, with advice."""
     rows = [
         (
             "/".join(filter(None, (category.name, rule.get("subcategory")))),
@@ -113,7 +113,7 @@ def _where(spec: Mapping[str, Any]) -> str:
 
 
 def node_table(nodes: Sequence[NodeView], *, now_s: float) -> Table:
-    """Tabulate nodes with what is used of them; how long ago they were seen is counted to ``now_s``."""
+    """Tabulate nodes with their usage; ages are counted to ``now_s``."""
     columns = ("NAME", "STATE", "CPU", "MEMORY", "GPU", "RUNS", "ENGINE", "SEEN")
     rows = [
         (node.name, node.state, *_usage(node), str(node.runs), node.engine, age(node.seen_at, now_s)) for node in nodes
@@ -128,7 +128,7 @@ def _usage(node: NodeView) -> tuple[str, str, str]:
 
 
 def wide_node_table(nodes: Sequence[NodeView]) -> Table:
-    """Tabulate nodes with all that is known of them."""
+    """Tabulate nodes in full."""
     columns = ("NAME", "STATE", "EXECUTOR", "CPU", "MEMORY", "GPU", "RUNS", "ENGINE", "LABELS", "SEEN", "REASON")
     rows = [
         (
@@ -148,7 +148,7 @@ def wide_node_table(nodes: Sequence[NodeView]) -> Table:
 
 
 def device_table(devices: Sequence[DeviceView], *, wide: bool = False) -> Table:
-    """Tabulate GPUs with who has them; ``wide`` adds where each is."""
+    """Tabulate GPUs with the jobs that have them; ``wide`` adds their places."""
     columns = ("DEVICE", "TYPE", "MEMORY", "STATE", "USED", "JOBS", "REASON")
     rows = [
         (
@@ -167,7 +167,7 @@ def device_table(devices: Sequence[DeviceView], *, wide: bool = False) -> Table:
 
 
 def settings_table(settings: SettingsView) -> Table:
-    """Tabulate what the operator set, one setting a row."""
+    """Tabulate the settings, one a row."""
     backoff = ", ".join(f"{key} {value}" for key, value in settings.default_backoff.items())
     rows = [
         ("globalMaxRetries", _text(settings.global_max_retries, "unlimited")),

@@ -1,8 +1,8 @@
 """``-o custom-columns=NAME:.path,...`` as ``kubectl`` has it.
 
 NAME is the heading of a column, the path says where in the JSON its values are: ``.field.inner``, ``.list[0]``,
-``.list[*].field`` or ``.labels['a.b/c']``, in braces or not. What a thing does not have is ``<none>``; several values
-are separated by commas.
+``.list[*].field`` or ``.labels['a.b/c']``, in braces or not. A missing value is ``<none>``; several values are
+separated by commas.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ Path = tuple[str | int, ...]
 
 
 def is_custom(form: str) -> bool:
-    """Whether a form of output is this one."""
+    """Whether an output format is this one."""
     return form.startswith(PREFIX)
 
 
 def read_columns(form: str, fields: Sequence[str] = ()) -> list[tuple[str, Path]]:
-    """Read the columns that are asked for.
+    """Read the requested columns.
 
     Args:
-        form: All of it, from ``custom-columns=`` on.
-        fields: The fields things have; of none of them is none asked about.
+        form: The whole value of ``--output``.
+        fields: The fields that things have; no fields allow any.
 
     Raises:
-        InvalidRequest: Something is wrong; with one problem for each column.
+        InvalidRequest: With one problem for each wrong column.
     """
     problems: list[Problem] = []
     columns: list[tuple[str, Path]] = []
@@ -72,18 +72,18 @@ def read_columns(form: str, fields: Sequence[str] = ()) -> list[tuple[str, Path]
 
 
 def custom_table(columns: Sequence[tuple[str, Path]], things: Sequence[Mapping[str, Any]]) -> Table:
-    """Tabulate what is at the paths of things."""
+    """Tabulate the values at these paths."""
     rows = [tuple(_cell(thing, path) for _, path in columns) for thing in things]
     return tuple(name for name, _ in columns), rows
 
 
 def _split(text: str) -> list[str]:
-    """Split at commas, but for those in brackets."""
+    """Split at commas outside brackets."""
     return [part.strip() for part in re.split(r",(?![^\[]*\])", text)]
 
 
 def _path(text: str) -> Path | None:
-    """Read a path; ``None`` if it is none."""
+    """Read a path; ``None`` if it is not valid."""
     plain = text.strip()
     if plain.startswith("{") and plain.endswith("}"):
         plain = plain[1:-1].strip()

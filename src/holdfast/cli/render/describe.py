@@ -1,4 +1,4 @@
-"""What ``describe`` shows of a job: its facts, those of its pods, its newest attempts with their runs, its history."""
+"""What ``describe`` shows of a job: its facts and pods, its newest attempts with their runs, and its history."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 _MOST = 20
-"""Attempts, and runs, that are shown of a long history."""
+"""The most attempts, runs and steps that are shown."""
 _SET_LABEL = "jobset.sigs.k8s.io/jobset-name"
 
 
 def job_facts(job: JobView) -> list[tuple[str, str]]:
-    """List what is known of a job; what is not is left out."""
+    """List the known facts of a job."""
     command = job.spec.get("command") or [job.spec.get("shell", "")]
     facts = [
         ("Id", job.id),
@@ -54,7 +54,7 @@ def job_facts(job: JobView) -> list[tuple[str, str]]:
 def job_sections(job: JobView, history: Sequence[HistoryEntry] = (), *, now_s: float) -> list[tuple[str, Table]]:
     """List the tables below the facts: the newest attempts and steps, and the last runs while they fit a screen.
 
-    What runs has taken until ``now_s``.
+    Durations of what still runs are counted to ``now_s``.
     """
     conditions = [("Conditions", condition_table(job.pods.conditions))] if job.pods and job.pods.conditions else []
     newest = job.attempts[-_MOST:]
@@ -91,7 +91,7 @@ def _resources(job: JobView) -> str:
 
 
 def _secrets(job: JobView) -> str:
-    """Name the variables whose values are kept apart."""
+    """Name the variables with secret values."""
     return ", ".join(name for name, value in (job.spec.get("env") or {}).items() if isinstance(value, dict))
 
 

@@ -1,4 +1,4 @@
-"""What tables say of events and of the audit log."""
+"""Tables of events and of the audit log."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def short_type(event: EventView) -> str:
 
 
 def event_row(event: EventView, time: str, subject: str) -> tuple[str, ...]:
-    """Show an event as cells, with its time and what it is about in these words."""
+    """Return the cells of an event, with its time and subject as given."""
     return (event.id, time, subject, short_type(event), _what(event))
 
 
@@ -41,8 +41,8 @@ def event_table(events: Sequence[EventView], names: Mapping[str, str], *, now_s:
     """Tabulate events with their ages, counted to ``now_s``, and names instead of ids.
 
     Args:
-        events: One a row.
-        names: What jobs are called, by id.
+        events: The events, one a row.
+        names: Names of jobs, by id.
         now_s: Seconds since the epoch, UTC.
     """
     return SHORT, [event_row(event, age(event.time, now_s), about(event, names)) for event in events]
@@ -60,13 +60,13 @@ def job_of(event: EventView) -> str | None:
 
 
 def about(event: EventView, names: Mapping[str, str]) -> str:
-    """Say what an event is about as other commands name it: ``job/train``."""
+    """Name the subject of an event as other commands do: ``job/train``."""
     kind, slash, name = event.subject.partition("/")
     return f"{_SINGULAR.get(kind, kind)}{slash}{names.get(name, name) if kind == 'jobs' else name}"
 
 
 def _what(event: EventView) -> str:
-    """Write the fields that say something: ``attempt=2 reason="exit code 3"``."""
+    """Write the fields that are set: ``attempt=2 reason="exit code 3"``."""
     return " ".join(f"{name}={_text(value)}" for name, value in event.data.items() if _says_something(name, value))
 
 
@@ -81,7 +81,7 @@ def _text(value: object) -> str:
 
 
 def audit_table(entries: Sequence[AuditView], *, now_s: float) -> Table:
-    """Tabulate what operators did; ages are counted to ``now_s``."""
+    """Tabulate the audit log; ages are counted to ``now_s``."""
     rows = [
         (age(entry.time, now_s), entry.actor, entry.action, entry.kind, entry.name, entry.outcome, entry.detail)
         for entry in entries
@@ -90,7 +90,7 @@ def audit_table(entries: Sequence[AuditView], *, now_s: float) -> Table:
 
 
 def wide_audit_table(entries: Sequence[AuditView]) -> Table:
-    """Tabulate all that is known of what operators did."""
+    """Tabulate the audit log in full."""
     columns = ("ID", "TIME", "ACTOR", "ACTION", "KIND", "NAME", "OUTCOME", "DETAIL", "FROM")
     rows = [
         (

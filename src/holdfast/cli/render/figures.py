@@ -62,5 +62,5 @@ def _recovery(summary: SummaryView) -> str:
 
 
 def rounded(seconds: float) -> str:
-    """Write a duration with no more digits than mean something."""
+    """Write a duration without meaningless digits."""
     return format_duration(round(seconds) if seconds >= 1 else round(seconds, 3))

@@ -41,11 +41,11 @@ def columns_of(model: type[Any]) -> list[Column]:
 
 
 def _kind(annotation: Any) -> Any:  # noqa: ANN401 - a type
-    """Take what may be absent for what it is when it is there."""
+    """Return the type of an optional value without its ``None``."""
     if get_origin(annotation) is Annotated:
         return _kind(get_args(annotation)[0])
     if get_origin(annotation) in {Union, UnionType}:
-        kinds = [get_arg for get_arg in get_args(annotation) if get_arg is not NoneType]
+        kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
         return _kind(kinds[0]) if len(kinds) == _SINGLE else annotation
     return annotation
 

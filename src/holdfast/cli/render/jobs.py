@@ -24,10 +24,9 @@ WIDE_JOBS = (
 
 
 def job_table(jobs: Sequence[JobSummary], *, now_s: float, wide: bool = False) -> Table:
-    """Tabulate jobs, one a row; ages and what runs has taken are counted to ``now_s``, in seconds since the epoch.
+    """Tabulate jobs, one a row; times are counted to ``now_s``, in seconds since the epoch.
 
-    Jobs that share a name are called so that each is told apart. A wide table has ids, times, and what is known of
-    the last attempt.
+    Jobs that share a name also show a part of their ids. A wide table has ids, times, and facts of the last attempt.
     """
     called = references((job.id, job.name) for job in jobs)
     if wide:
@@ -67,12 +66,12 @@ def _wide(job: JobSummary, now_s: float) -> tuple[str, ...]:
 
 
 def took(job: JobSummary | ChildView, now_s: float) -> str:
-    """Write how long a job's programs took, from the first start to the last end; of one that runs, until now."""
+    """Write the time from the first start of a job's programs to their last end, or to now while it runs."""
     return span(job.started_at, job.ended_at, now_s if job.state == "Running" else None)
 
 
 def _reason(job: JobSummary, now_s: float | None) -> str:
-    """Say why a job is where it is, and when its retry is due: in how long, or at what time without ``now_s``."""
+    """Write a job's reason, and when its retry is due: in how long, or without ``now_s`` at what time."""
     if not job.retry_at or job.state != "BackOff":
         return job.reason
     due = f"due {when(job.retry_at)}" if now_s is None else f"due in {until(job.retry_at, now_s)}"
@@ -80,7 +79,7 @@ def _reason(job: JobSummary, now_s: float | None) -> str:
 
 
 def short_attempt_table(attempts: Sequence[AttemptView], *, now_s: float) -> Table:
-    """Tabulate attempts so that most fit a screen; ages and what runs has taken are counted to ``now_s``."""
+    """Tabulate attempts in few columns; times are counted to ``now_s``."""
     rows = [
         (
             str(attempt.number),
@@ -101,7 +100,7 @@ def _decided(attempt: AttemptView) -> str:
 
 
 def attempt_table(attempts: Sequence[AttemptView], *, now_s: float) -> Table:
-    """Tabulate attempts, one a row; what runs has taken until ``now_s``."""
+    """Tabulate attempts in full; times are counted to ``now_s``."""
     columns = ("ATTEMPT", "STATE", "CAUSE", "ENDED WITH", "CATEGORY", "NODE", "STARTED", "TOOK", "DECISION")
     rows = [
         (
@@ -146,7 +145,7 @@ def _message(step: HistoryEntry) -> str:
 
 
 def run_table(runs: Sequence[RunView], *, now_s: float) -> Table:
-    """Tabulate the runs of one attempt, one rank a row; what runs has taken until ``now_s``."""
+    """Tabulate the runs of one attempt, one rank a row; times are counted to ``now_s``."""
     columns = ("RANK", "STATE", "ENDED WITH", "ENDED BY", "NODE", "STARTED", "TOOK", "PROGRESS", "MESSAGE")
     rows = [
         (
@@ -177,7 +176,7 @@ def pod_counts(pods: PodsView) -> str:
 
 
 def pod_facts(pods: PodsView) -> list[tuple[str, str]]:
-    """List what is known of the pods of a job; what is not is left out."""
+    """List the known facts of a job's pods."""
     message = (
         "until one succeeds and all have ended"
         if pods.completions is None
@@ -195,7 +194,7 @@ def pod_facts(pods: PodsView) -> list[tuple[str, str]]:
 
 
 def condition_table(conditions: Sequence[ConditionView]) -> Table:
-    """Tabulate conditions, those that do not hold any more, too."""
+    """Tabulate conditions, including those that no longer hold."""
     rows = [
         (condition.type, str(condition.status), condition.reason, when(condition.since), condition.message)
         for condition in conditions

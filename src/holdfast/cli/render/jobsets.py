@@ -66,7 +66,7 @@ def _more(job_set: JobSetSummary) -> tuple[str, ...]:
 
 
 def _restarted(job_set: JobSetSummary, now_s: float) -> str:
-    """Write its restarts, and when a part of it that waits for one is due: ``3 (next in 4s)``."""
+    """Write the restarts, and when the next one is due: ``3 (next in 4s)``."""
     return (
         str(job_set.restarts)
         if job_set.restart_at is None
@@ -80,7 +80,7 @@ def _counted(job_set: JobSetSummary) -> str:
 
 
 def jobset_facts(job_set: JobSetView) -> list[tuple[str, str]]:
-    """List what is known of a job set; what is not is left out."""
+    """List the known facts of a job set."""
     facts = [
         ("Name", job_set.name),
         ("Id", job_set.id),
@@ -188,7 +188,7 @@ def _group_restarts(group: GroupView) -> str:
 
 
 def child_table(children: Sequence[ChildView], *, now_s: float) -> Table:
-    """Tabulate the jobs of a set with their pods; what runs has taken until ``now_s``."""
+    """Tabulate the jobs of a set with their pods; times are counted to ``now_s``."""
     columns = ("NAME", "STATE", "ATTEMPT", "RESTARTS", "PODS", "STARTED", "TOOK", "REASON")
     rows = [
         (
@@ -231,7 +231,7 @@ def _action(decision: SetDecisionView) -> str:
 
 
 def event_table(events: Sequence[JobSetLogEntry]) -> Table:
-    """Tabulate what was to be known of a set, as ``kubectl describe`` does."""
+    """Tabulate the events of a set, as ``kubectl describe`` does."""
     return ("TYPE", "REASON", "TIME", "MESSAGE"), [
         (event.type, event.reason, when(event.at), event.message) for event in events
     ]

@@ -1,4 +1,4 @@
-"""Tables of which each row is one line; their rows may come later, as they do while somebody watches.
+"""Tables with one line a row, which may get more rows later, as with ``--watch``.
 
 On a terminal a line is cut to its width, the last column first. Elsewhere nothing is cut: programs read it.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 GAP = "  "
 _READABLE = 24
 _LEAST = 8
-"""Characters that are left of a column while another has more than this."""
+"""Characters that a column keeps while another one has more."""
 
 
 class Listing:
@@ -88,7 +88,7 @@ class Listing:
 def fitted(columns: Sequence[str], widths: Sequence[int], room: int) -> list[int]:
     """Narrow columns until a line of them fits.
 
-    The last one, of free text, goes first; where that is not enough, the widest of the others. No column becomes
+    The last one, of free text, is narrowed first; if that is not enough, the widest of the others. No column becomes
     narrower than its name while another can.
 
     Args:
@@ -113,7 +113,7 @@ def fitted(columns: Sequence[str], widths: Sequence[int], room: int) -> list[int
 
 
 def terminal_width(stream: IO[str]) -> int | None:
-    """Return how many characters a line of a terminal has; ``None`` if it is none."""
+    """Return the width of a terminal in characters; ``None`` if the stream is not one."""
     if not stream.isatty():
         return None
     from rich.console import Console

@@ -49,7 +49,7 @@ class Output:
         self._is_terminal = stream.isatty()
 
     def text(self, line: str) -> None:
-        """Write a line; control characters in it are written out."""
+        """Write a line, with control characters escaped."""
         self._stream.write(f"{printable(line)}\n")
 
     def heading(self, line: str) -> None:
@@ -94,7 +94,7 @@ class Output:
         return Listing(self._stream, columns, styles=_STYLES, width=0 if whole and width is not None else width)
 
     def raw(self, text: str) -> None:
-        """Write text that ends its lines itself, with what steers a terminal written out."""
+        """Write text that has its own line ends, with control characters escaped."""
         lines = text.split("\r\n")
         self._stream.write("\r\n".join(map(printable, lines)))
 
@@ -111,7 +111,7 @@ class Output:
 
 
 class Sheet(io.StringIO):
-    """A stream that says it is a terminal, so that whoever writes there uses its colours and its width."""
+    """Text in memory that is written as on a terminal, with its colours and its width."""
 
     def isatty(self) -> bool:
         """Return true."""

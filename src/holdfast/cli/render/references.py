@@ -1,4 +1,4 @@
-"""What to call jobs in a list so that each name means one of them to every other command."""
+"""Names of jobs in lists that other commands understand as one job each."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 SHORTEST = 6
-"""Characters of an id that are shown at least."""
+"""The fewest characters of an id that are shown."""
 
 
 def references(jobs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Name jobs by name, and those that share one by ``NAME@`` and as much of their ids as tells them apart.
+    """Name jobs by name, and those that share one by ``NAME@`` and a distinct beginning of their ids.
 
     Args:
-        jobs: Each one's id and name.
+        jobs: Ids and names.
 
     Returns:
-        What to call each, by its id.
+        The reference of each job, by its id.
     """
     ids: dict[str, set[str]] = defaultdict(set)
     for job_id, name in jobs:
@@ -37,6 +37,6 @@ def _called(name: str, ids: set[str]) -> list[tuple[str, str]]:
 
 
 def _shared(first: str, other: str) -> int:
-    """Count the characters that two ids begin with alike."""
+    """Return the length of the beginning that two ids share."""
     pairs = enumerate(zip(first, other, strict=False))
     return next((place for place, (mine, its) in pairs if mine != its), min(len(first), len(other)))

@@ -1,4 +1,4 @@
-"""Draws jobs, arrays and job sets as a tree of what waits for what."""
+"""Draws jobs, arrays and job sets as a tree of their dependencies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_DEEP = 40
 def tree_table(
     jobs: Sequence[JobSummary], arrays: Sequence[ArrayView] = (), sets: Sequence[JobSetSummary] = ()
 ) -> Table:
-    """Tabulate jobs, arrays and job sets, each below the last thing of the list that it waits for or waited for.
+    """Tabulate jobs, arrays and job sets, each below the last one of its dependencies that is listed.
 
     The jobs of a set are below the set.
     """
@@ -45,12 +45,12 @@ def tree_table(
 
 
 def _since(node: Node) -> str:
-    """Return when something was submitted: nothing was there before what it waits for."""
+    """Return when a node was submitted, which is never before its dependencies."""
     return str(getattr(node, "submitted_at", None) or getattr(node, "created_at", ""))
 
 
 def _drawn(roots: Sequence[Node], children: dict[str, list[Node]]) -> Iterator[tuple[str, Node]]:
-    """Go through all nodes from the top, each with its branch; chains may be longer than calls may be deep."""
+    """Yield all nodes from the top, each with its branch; a loop, because chains may exceed the depth of calls."""
     left = [(node, "", "", 0) for node in reversed(roots)]
     while left:
         node, branch, below, depth = left.pop()
@@ -67,7 +67,7 @@ def _drawn(roots: Sequence[Node], children: dict[str, list[Node]]) -> Iterator[t
 
 
 def awaited(depends_on: Iterable[DependencyView]) -> Iterator[str]:
-    """Write what something waits for, or waited for, as one would ask for it."""
+    """Write dependencies as ``--after`` takes them."""
     for dependency in depends_on:
         kind = f"{dependency.kind}/" if dependency.kind == "jobset" else ""
         condition = "" if dependency.condition == "ok" else f":{dependency.condition}"

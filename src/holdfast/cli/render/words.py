@@ -15,11 +15,11 @@ Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 _STEPS = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)(?=\s|$)")
 _SHOWN = {**WRITTEN_OUT, **{code: f"\\x{code:02x}" for code in CONTROLS}}
-"""Characters that steer a terminal or the direction of writing, and how they are written out."""
+"""Characters that control a terminal or the direction of writing, and their escapes."""
 
 
 def printable(text: str) -> str:
-    """Write out what is no text: what a program said must not steer the terminal of whoever reads about it."""
+    """Escape control characters: the output of programs must not control the terminal of its reader."""
     return text.translate(_SHOWN)
 
 
@@ -33,7 +33,7 @@ def cells(text: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """Shorten a text to so many columns of a terminal; an ellipsis says that something is missing."""
+    """Shorten a text to the columns of a terminal, with an ellipsis for the rest."""
     if text.isascii():
         return text if len(text) <= width else text[: max(0, width - 1)] + "…"
     from rich.text import Text
@@ -44,7 +44,7 @@ def cut(text: str, width: int) -> str:
 
 
 def bar(text: str, width: int) -> str:
-    """Draw how far something is that says ``step/total`` at first, such as ``[###---]``; empty if it does not."""
+    """Draw a bar such as ``[###---]`` for a text that begins with ``step/total``; empty for any other."""
     match = _STEPS.match(text)
     total = float(match[2]) if match else 0.0
     if match is None or not total:
@@ -59,10 +59,10 @@ def when(timestamp: str | None) -> str:
 
 
 def clock_time(timestamp: str, now_s: float) -> str:
-    """Write when something was by the clock on the wall: the time if it was today, else the day.
+    """Write a time in the local time zone: the time of day if it is today, else the date.
 
     Args:
-        timestamp: When it was.
+        timestamp: The time, in ISO 8601.
         now_s: Seconds since the epoch, UTC.
     """
     at, now = datetime.fromisoformat(timestamp).astimezone(), datetime.fromtimestamp(now_s).astimezone()
@@ -70,7 +70,7 @@ def clock_time(timestamp: str, now_s: float) -> str:
 
 
 def span(start: str | None, end: str | None, now_s: float | None = None) -> str:
-    """Write how long something took, or has taken by ``now_s`` while it goes on; empty when that is not known."""
+    """Write a duration, up to ``now_s`` if it has no end yet; empty if it is not known."""
     if not start or (not end and now_s is None):
         return ""
     began = datetime.fromisoformat(start).timestamp()
@@ -80,7 +80,7 @@ def span(start: str | None, end: str | None, now_s: float | None = None) -> str:
 
 
 def until(due: str, now_s: float) -> str:
-    """Write in how long something is due, as ``age`` does; nothing is due in the past."""
+    """Write the time until ``due`` as ``age`` does; zero if it has passed."""
     return _short(max(0, round(datetime.fromisoformat(due).timestamp() - now_s)))
 
 
@@ -88,7 +88,7 @@ def age(start: str, now_s: float) -> str:
     """Write how long ago something was as ``kubectl`` does: ``90s``, ``5m20s``, ``2h5m``, ``3d``.
 
     Args:
-        start: When it was.
+        start: The time, in ISO 8601.
         now_s: Seconds since the epoch, UTC.
     """
     return _short(max(0, int(now_s - datetime.fromisoformat(start).timestamp())))

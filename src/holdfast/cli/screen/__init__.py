@@ -1,1 +1,1 @@
-"""A whole terminal that is drawn on: what `get --watch` and `top` show."""
+"""Drawing on a whole terminal, for ``get --watch`` and ``top``."""

@@ -1,4 +1,4 @@
-"""`holdfast top` while a person looks: what is selected, what keys do, and how often the server is asked."""
+"""The state of ``holdfast top``: the selection, what keys do, and how often the server is asked."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ _ETTR_EVERY_S = 60.0
 _HOUR_S = 3600
 _LISTED = 100
 _AROUND, _FRAME_SHARE = 10, 8
-"""Lines that are enough for a frame of which nothing is left out, however they are shared."""
+"""Lines that suffice for a frame in which nothing is left out."""
 _LOG_LINES = 500
 _ENDED = ("Succeeded", "Failed", "Cancelled")
 HELP = [
     "j, k, arrows     move",
-    "enter, w         why a job is where it is",
-    "l                the last lines it printed",
+    "enter, w         explain a job's state",
+    "l                show the last lines it printed",
     "c                cancel it, after a question",
     "r                retry it",
-    "/                show only jobs whose names contain a text; enter to end, escape to show all again",
+    "/                show only jobs whose names contain a text; enter ends it, escape shows all again",
     "q                quit, or go back from one of these pages",
 ]
 
 
 class Browser:
-    """What is shown, and what is chosen there."""
+    """The frame or page that is shown, and the selection."""
 
     def __init__(self, cli: Cli, named: str = "") -> None:
         self._cli = cli
@@ -61,7 +61,7 @@ class Browser:
         """Whether the person wants to leave."""
 
     def look(self, client: Client) -> None:
-        """Ask the server, once; every minute also for what takes it longer."""
+        """Ask the server once; every minute also for the ETTR, which takes it longer."""
         self._client, began = client, self._cli.now()
         before, self.view = self.view, client.overview(limit=_LISTED, named=self._named)
         self._note_rates(client, before, began)
@@ -96,7 +96,7 @@ class Browser:
         return [*body, paper.line(foot, "dim")]
 
     def frame(self, columns: int, *, colours: bool) -> list[str]:
-        """Write all of it, as long as it is."""
+        """Draw the whole frame, however long it is."""
         if self.view is None:
             return []
         view = self.view
@@ -113,7 +113,7 @@ class Browser:
         return self._said or notice or only + KEYS
 
     def press(self, key: str) -> bool:
-        """Do what a key says; returns whether the server is to be asked again at once."""
+        """Handle a key; returns whether to ask the server again at once."""
         self._said = ""
         if self._typing:
             return self._type(key)
@@ -181,7 +181,7 @@ class Browser:
         return False
 
     def _try(self, act: Callable[[], object]) -> None:
-        """Do something, and say why it was refused if it was."""
+        """Do something, and show the error if it is refused."""
         try:
             act()
         except Unavailable as error:

@@ -1,4 +1,4 @@
-"""What `holdfast top` shows: lines of a given size, made of what the server said and what the person chose."""
+"""The frame of ``holdfast top``: lines of a given size, from the server's answer and the user's selection."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RUNNING, _FAILING = ("NAME", "ATTEMPT", "TOOK", "NODE", "PROGRESS"), ("NAME", "
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What only several looks tell."""
+    """Figures that take several looks."""
 
     ended_a_minute: float | None = None
     ettr: float | None = None
@@ -39,14 +39,14 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """What is drawn on."""
+    """The area to draw on."""
 
     columns: int
     lines: int
     colours: bool = True
 
     def style(self, text: str, name: str) -> str:
-        """Write text so that it looks like something; without colours it is left as it is."""
+        """Style a text; without colours it is left as it is."""
         code = _STYLES.get(name)
         return f"\x1b[{code}m{text}\x1b[0m" if code and self.colours and text else text
 
@@ -59,8 +59,8 @@ def frame(view: OverviewView, rates: Rates, selected: str, now_s: float, paper: 
     """Show everything: counts, queues, nodes, devices, arrays, jobs that run and jobs that fail.
 
     Args:
-        view: What the server said.
-        rates: What several looks told.
+        view: The server's answer.
+        rates: Figures from several looks.
         selected: Id of the job that is marked.
         now_s: Seconds since the epoch, UTC.
         paper: Its size; the frame is no longer.
@@ -90,7 +90,7 @@ def _failed(view: OverviewView) -> int:
 
 
 def _first_shown(ids: Sequence[str], selected: str, most: int) -> int:
-    """Say where a list begins so that what is selected is on the screen."""
+    """Return where a list begins so that the selected job is on the screen."""
     place = ids.index(selected) if selected in ids else 0
     return max(0, place - most + 1)
 
@@ -117,7 +117,7 @@ def _queues(view: OverviewView) -> str:
 
 
 def _limited(texts: Sequence[str], what: str, room: int, paper: Paper) -> list[str]:
-    """Write the first of some lines, after the name of what they are about, and how many are left out."""
+    """Write the first lines, labelled ``what``, and how many are left out."""
     shown = texts if len(texts) <= room else [*texts[: max(0, room - 1)], f"and {len(texts) - room + 1} more {what}"]
     return [paper.line(f"{name:<10}{text}") for name, text in zip_longest([what][: len(shown)], shown, fillvalue="")]
 

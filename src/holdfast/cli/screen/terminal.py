@@ -1,7 +1,7 @@
 """Draws on a whole terminal, reads its keys, and gives it back as it was, however the command ends.
 
-Drawing is done on the terminal's other screen, as editors do (xterm's ``smcup`` and ``rmcup``), so what was there
-comes back, too.
+It draws on the terminal's alternate screen, as editors do (xterm's ``smcup`` and ``rmcup``), so that the previous
+content comes back, too.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KEYS = {
     "\b": "backspace",
     _ESCAPE: "escape",
 }
-"""What keys send, and what they are called; each other is called by the character it writes."""
+"""What keys send, and their names; any other key is named by its character."""
 
 
 class Screen:
@@ -52,7 +52,7 @@ class Screen:
 
         Args:
             stream: The terminal.
-            keys: The same, to read what is pressed; ``None`` reads nothing.
+            keys: The terminal to read keys from; ``None`` reads none.
         """
         self._stream = stream
         self._keys = keys
@@ -123,7 +123,7 @@ class Screen:
         self._stream.flush()
 
     def _pause(self) -> None:
-        """Stop as Ctrl-Z asks, with the terminal as the shell expects it, and go on as ``fg`` asks."""
+        """Stop on Ctrl-Z with the terminal restored for the shell, and take it again on ``fg``."""
         self._give_back()
         previous = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTSTP)

@@ -1,1 +1,1 @@
-"""Turns what is asked for at a shell into manifests of jobs, and sends those to the server."""
+"""Turns flags and files into manifests of jobs, and sends them to the server."""

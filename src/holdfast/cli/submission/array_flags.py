@@ -19,11 +19,11 @@ _LONGEST = 40
 
 
 def array_section(options: RunOptions, flags: Flags, stdin: TextIO) -> dict[str, Any] | None:
-    """Build ``array`` of a manifest; ``None`` where no flag asks for one.
+    """Build ``array`` of a manifest; ``None`` if no flag asks for one.
 
     Args:
         options: The flags.
-        flags: Told of what is wrong.
+        flags: Collects problems.
         stdin: Standard input, for ``--each -``.
     """
     indices, percent, most = (options.array or "").partition("%")
@@ -45,7 +45,7 @@ def array_section(options: RunOptions, flags: Flags, stdin: TextIO) -> dict[str,
     if section:
         return {**section, **limits_given}
     for name in limits_given:
-        flags.wrong(_FLAGS[name], "has no array", hint="add --array 0-9, --each FILE or --matrix NAME=VALUES")
+        flags.wrong(_FLAGS[name], "needs an array", hint="add --array 0-9, --each FILE or --matrix NAME=VALUES")
     return None
 
 
@@ -68,14 +68,14 @@ def spread_matrix(words: Sequence[str]) -> list[str]:
 
 
 def unused_name(program: str) -> str:
-    """Name an array after its program; names of arrays are used once, so that some random letters follow."""
+    """Name an array after its program, with random letters, because the name of an array is used only once."""
     from holdfast.dialects.native.job import name_from_command
 
     return f"{name_from_command((program,))[:_LONGEST]}-{secrets.token_hex(2)}"
 
 
 def _lines(file: str, flags: Flags, stdin: TextIO) -> list[str]:
-    """Read the lines that are not blank, as they are: one ends at a line feed, with or without a carriage return."""
+    """Read the lines that are not blank, unchanged; a line ends at LF or CR LF."""
     try:
         text = (stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

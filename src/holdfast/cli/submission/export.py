@@ -1,4 +1,4 @@
-"""What of the caller's shell a program is given: an active virtual environment stays active, files stay found."""
+"""Passes parts of the caller's shell to programs: an active virtual environment stays active, and files are found."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from holdfast.cli.manifests import Manifest
 
 USUAL = ("PATH", "VIRTUAL_ENV", "CONDA_*", "LD_LIBRARY_PATH", "PYTHONPATH")
-"""What decides which program is found, and what it loads."""
+"""Variables that decide which program is found, and what it loads."""
 ALL, NONE = "ALL", "NONE"
 _OF_THE_SHELL = frozenset({"_", "OLDPWD", "PWD", "SHLVL"})
 _OURS = "HOLDFAST_"
-"""Begins what names a server and its token, which no program is given."""
+"""The prefix of variables that name a server and its token, which no program gets."""
 
 
 def exported(chosen: str | None, cli: Cli, flags: Flags) -> dict[str, str]:
-    """Return the variables to set for a program, and name on stderr those that are left out as they are not UTF-8.
+    """Return the variables to set for a program, and warn of those that are left out because they are not UTF-8.
 
     Args:
         chosen: ``ALL``, ``NONE``, or names and patterns separated by commas; ``None`` is the usual ones.
         cli: Has the caller's environment.
-        flags: Told of a name that is not set.
+        flags: Collects problems.
     """
     from holdfast.client.connection import is_utf_8
 
@@ -58,12 +58,12 @@ def exported(chosen: str | None, cli: Cli, flags: Flags) -> dict[str, str]:
 
 
 def carrying(manifests: Sequence[Manifest], env: Mapping[str, str], cli: Cli) -> list[Manifest]:
-    """Give jobs and arrays what a shell has, under what they say themselves, and say so once, at a terminal.
+    """Give jobs and arrays a shell's variables and directory, unless they set their own, and say so on a terminal.
 
     Manifests of Kubernetes and job sets are left as they are: their programs are meant for images and other machines.
 
     Args:
-        manifests: Of any kinds.
+        manifests: Manifests of any kind.
         env: Variables of the shell.
         cli: Has the shell's working directory.
     """
@@ -72,7 +72,7 @@ def carrying(manifests: Sequence[Manifest], env: Mapping[str, str], cli: Cli) ->
     if cli.stderr.isatty() and any(new is not old for new, old in zip(carried, manifests, strict=True)):
         names = ", ".join(sorted(env)) or "no variable"
         cli.say(
-            f"from this shell, where a job says nothing else: {names}; working directory {cwd} (not: --export NONE)"
+            f"from this shell, unless a job sets its own: {names}; working directory {cwd} (turn off: --export NONE)"
         )
     return carried
 
@@ -91,5 +91,5 @@ def _carrying(manifest: Manifest, env: Mapping[str, str], cwd: str) -> Manifest:
 
 
 def _has_a_folder(spec: Mapping[str, object]) -> bool:
-    """Whether its runs are in a folder that it names, or need the one that each has of its own."""
+    """Whether its runs use a folder that it names, or need a folder of their own."""
     return spec.get("workingDir") is not None or bool(spec.get("inputs")) or spec.get("keepWorkDirectory") is False

@@ -39,8 +39,8 @@ def manifest_of(options: RunOptions, cli: Cli, flags: Flags) -> Manifest:
 
     Args:
         options: The flags.
-        cli: The surroundings.
-        flags: Has the problems that were found before.
+        cli: The command's environment.
+        flags: Collects problems, and may have some already.
 
     Raises:
         InvalidRequest: With every flag that is wrong.
@@ -117,7 +117,7 @@ def _resources(options: RunOptions, flags: Flags) -> Manifest:
 
 
 def _gpus(options: RunOptions, flags: Flags) -> int | str | Manifest | None:
-    """Write how many GPUs, or which share of one, and which will do."""
+    """Write how many GPUs, or which share of one, and which GPUs are suitable."""
     amount = flags.parsed("--gpus", options.gpus, parse_gpus)
     flags.parsed("--gpu-memory", options.gpu_memory, parse_memory)
     count = None if amount is None or options.gpus is None else options.gpus if amount[1] else amount[0]
@@ -161,7 +161,7 @@ def _allowing_policy(options: RunOptions, flags: Flags) -> Manifest | None:
     backoff = _backoff(options, flags)
     if options.retries is None and not options.retry_on_exit:
         for flag in backoff:
-            flags.wrong(_BACKOFF_FLAGS[flag], "has nothing to delay", hint="add --retries N, or write it in the policy")
+            flags.wrong(_BACKOFF_FLAGS[flag], "needs retries", hint="add --retries N, or write it in the policy")
         return None
     # A rule, not the default action, because only the first policy's default counts and the queue's come first.
     rule = _rule("retry-on-exit", "Retry", codes) or {"name": "retries", "action": "Retry"}

@@ -1,4 +1,4 @@
-"""Puts what files describe in an order in which it can be sent: jobs and arrays many at once, other work one by one."""
+"""Orders the work in files so that it can be sent: jobs and arrays many at once, other work one by one."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _KINDS = {kind.name: noun if kind.manifest else Noun.JOB for noun, kind in OF_WO
 
 
 def in_order(manifests: Sequence[Manifest]) -> Iterator[list[int]]:
-    """Go through work of all kinds part by part, each given by its places, in the order of the files.
+    """Yield work of all kinds in parts, each a list of its places, in the order of the files.
 
-    Whatever something waits for is in an earlier part or, of a job or an array, in the same. What waits in a circle is
-    left for the last, for the server to refuse.
+    A dependency is in an earlier part or, for a job or an array, in the same one. Work that waits in a circle is in the
+    last part, for the server to refuse.
     """
     places = [place for place, manifest in enumerate(manifests) if manifest.noun in OF_WORK]
     owners = {place for place in places if manifests[place].noun in OWNERS}
@@ -36,7 +36,7 @@ def in_order(manifests: Sequence[Manifest]) -> Iterator[list[int]]:
 
 
 def _together(left: dict[int, None], owners: set[int], awaited: dict[int, set[int]]) -> list[int]:
-    """Return the jobs that wait for nothing that is left but each other."""
+    """Return the jobs that wait only for each other, or for what has been sent."""
     together = {place for place in left if place not in owners}
     before = -1
     while before != len(together):
@@ -46,7 +46,7 @@ def _together(left: dict[int, None], owners: set[int], awaited: dict[int, set[in
 
 
 def _awaited(manifests: Sequence[Manifest], places: Sequence[int]) -> dict[int, set[int]]:
-    """Return the places that each one waits for."""
+    """Return the places of each manifest's dependencies."""
     named: dict[str, list[int]] = {}
     for place in places:
         named.setdefault(manifests[place].name, []).append(place)
@@ -62,7 +62,7 @@ def _awaited(manifests: Sequence[Manifest], places: Sequence[int]) -> dict[int, 
 
 
 def _waits_for(manifest: Manifest) -> list[tuple[NounName | None, str]]:
-    """List what a manifest names, in either form, with its kind where it is said; what cannot be read is left out."""
+    """List a manifest's dependencies, in either form, with their kinds if given; unreadable ones are left out."""
     from holdfast.dialects.native.dependencies import written_dependencies
 
     return [

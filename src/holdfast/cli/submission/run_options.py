@@ -31,7 +31,7 @@ def _with_settings(options: type[T]) -> type[T]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 @_with_settings
 class RunOptions:
-    """What ``run`` can be told."""
+    """The options of ``run``."""
 
     command: Annotated[list[str], typer.Argument(metavar="CMD...", help="The program and its arguments, after --.")]
     name: Annotated[Text, typer.Option(help="The job's name; default the program's.")] = None
@@ -103,7 +103,7 @@ class RunOptions:
         typer.Option("--label", "-l", metavar="K=V", help="Label the job, to find it again. Repeatable."),
     ] = field(default_factory=list)
     group: Annotated[
-        Text, typer.Option("--group", metavar="GROUP", help="Put it into a group, such as sweeps/7, to find it again.")
+        Text, typer.Option("--group", metavar="GROUP", help="Put the job into a group, such as sweeps/7.")
     ] = None
     workdir: Annotated[
         Text, typer.Option(metavar="DIR", help="The program's working directory; default the current one.")

@@ -22,7 +22,7 @@ _FLAG = "--secret-env"
 
 
 def secret_values(words: Sequence[str], environ: Mapping[str, str], flags: Flags) -> dict[str, str]:
-    """Read the values of secret variables, from this shell or from files; none is repeated in a message."""
+    """Read the values of secret variables, from this shell or from files; messages never repeat them."""
     values: dict[str, str] = {}
     for word in words:
         name, equals, file = word.partition("=")
@@ -59,7 +59,7 @@ def _trouble(value: str) -> str:
 
 
 def with_secrets(manifests: Sequence[Manifest], named: Mapping[str, object]) -> list[Manifest]:
-    """Give all of them secret variables, over what they say themselves.
+    """Set secret variables in all manifests, in place of their own.
 
     Raises:
         InvalidManifest: Some are job sets or Jobs of Kubernetes, which cannot have them.
@@ -76,6 +76,6 @@ def _variables(manifest: Manifest) -> Mapping[str, object]:
     return env if isinstance(env, Mapping) else {}
 
 
-def sent(client: Client, values: Mapping[str, str]) -> dict[str, object]:
-    """Send secrets ahead; returns what stands for them in ``env`` of a manifest."""
+def send_secrets(client: Client, values: Mapping[str, str]) -> dict[str, object]:
+    """Send secrets to the server; returns their references for ``env`` of a manifest."""
     return {variable: {"secret": client.keep_secret(value)} for variable, value in values.items()}

@@ -29,7 +29,7 @@ _LARGEST = 15 << 20
 
 
 class NewWork(NamedTuple):
-    """Work that is made of jobs, and new."""
+    """New work that is made of jobs."""
 
     noun: NounName
     id: str
@@ -41,23 +41,23 @@ class Submitted:
     """What was accepted, in the order of the files."""
 
     owners: Sequence[NewWork]
-    """Work that is made of jobs, but arrays."""
+    """Work that is made of jobs, except arrays."""
     jobs: Sequence[BulkItem]
     arrays: Sequence[BulkItem] = ()
 
 
 def submit_all(client: Client, manifests: Sequence[Manifest], cli: Cli, *, lenient: bool = False) -> Submitted:
-    """Create what is made of jobs, which must be new, and submit jobs, all or none; says what the server warned of.
+    """Create work made of jobs, which must be new, and submit jobs, all or none; prints the server's warnings.
 
     Args:
-        client: Where to send them.
-        manifests: Of work only.
-        cli: Where to say what is dubious.
-        lenient: How manifests of Kubernetes are read.
+        client: The connection.
+        manifests: Manifests of work only.
+        cli: Where to print warnings.
+        lenient: Whether to read manifests of Kubernetes leniently.
 
     Raises:
         InvalidRequest: Some are not valid; each problem names its file and line.
-        AlreadyExists: There is such work, as a job set.
+        AlreadyExists: Such work, as a job set, exists.
     """
     owners = [manifest for manifest in manifests if manifest.noun in OWNERS]
     jobs = [manifest for manifest in manifests if manifest.noun == Noun.JOB]
@@ -89,20 +89,20 @@ def _create(client: Client, manifest: Manifest, cli: Cli, *, lenient: bool) -> N
 
 
 def submit_jobs(client: Client, manifests: Sequence[Manifest], cli: Cli, *, lenient: bool = False) -> list[BulkItem]:
-    """Submit jobs and arrays, all or none; returns them in order, and says what the server warned of.
+    """Submit jobs and arrays, all or none; returns them in order, and prints the server's warnings.
 
     Args:
-        client: Where to send them.
-        manifests: Of jobs and arrays only.
-        cli: Where to say what is dubious.
-        lenient: How Jobs of Kubernetes are read.
+        client: The connection.
+        manifests: Manifests of jobs and arrays only.
+        cli: Where to print warnings.
+        lenient: Whether to read Jobs of Kubernetes leniently.
 
     Raises:
         InvalidRequest: Some are not valid; each problem names its file and line.
     """
     parts = _parts(manifests)
     if len(parts) > 1:
-        # One request is all or none by itself; before the first of several is stored, the last must be good.
+        # One request is all or none by itself; of several, all must be valid before the first is stored.
         _check(client, (), parts, lenient=lenient)
     jobs: list[BulkItem] = []
     for part in parts:
@@ -117,17 +117,17 @@ def submit_jobs(client: Client, manifests: Sequence[Manifest], cli: Cli, *, leni
 
 
 def rehearse(client: Client, manifests: Sequence[Manifest], verb: str, cli: Cli, *, lenient: bool = False) -> None:
-    """Have manifests checked as if they were written together; says what the server warned of.
+    """Have the server check manifests as if they were written together, and print its warnings.
 
     Args:
-        client: Where to send them.
-        manifests: Of any kind.
+        client: The connection.
+        manifests: Manifests of any kind.
         verb: ``apply``, ``create`` or ``update``.
-        cli: Where to say what is dubious.
-        lenient: How manifests of Kubernetes are read.
+        cli: Where to print warnings.
+        lenient: Whether to read manifests of Kubernetes leniently.
 
     Raises:
-        HoldfastError: What writing them would end with, located in its file; with the problems of all.
+        HoldfastError: The error that writing them would give, located in its file.
     """
     others = [manifest for manifest in manifests if manifest.noun != Noun.JOB]
     for part in _parts([manifest for manifest in manifests if manifest.noun == Noun.JOB]) or [()]:
@@ -154,7 +154,7 @@ def _parts(manifests: Sequence[Manifest]) -> Sequence[Sequence[Manifest]]:
 
 
 def _check(client: Client, owners: Sequence[Manifest], parts: Sequence[Sequence[Manifest]], *, lenient: bool) -> None:
-    """Check everything before the first is sent; all of it may wait for each other."""
+    """Check everything before the first request; any of it may wait for any other."""
     problems: list[Problem] = []
     hints: list[str | None] = []
     for part in parts:

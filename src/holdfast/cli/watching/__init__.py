@@ -1,1 +1,1 @@
-"""Following jobs and job sets: printing their logs, waiting for a state, and what Ctrl-C means meanwhile."""
+"""Follows work: prints its logs, waits for its states, and handles Ctrl-C."""

@@ -1,8 +1,8 @@
-"""A list that is kept up to date without reading it again and again: events say what changed.
+"""A list that events keep up to date, so that it is not read again and again.
 
-Each look asks for the newest event, and where there is one more, only for those jobs it is about. Other kinds are few
-and are read again when anything happened. What changes without an event, such as when a node was last seen or that a
-job was forgotten, is read again every few seconds.
+Each look asks for the newest event and, if there are new ones, for the jobs that they are about. Other kinds are few,
+and are read again after any event. What changes without an event, such as when a node was last seen or that a job was
+pruned, is read again every few seconds.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 AGAIN_S = 5.0
 """How often what changes without an event is read again."""
 MOST_EVENTS = 5_000
-"""After more than so many the whole list is read again: that costs less, and a slow reader does not fall behind."""
+"""After this many events the whole list is read again: that costs less, and a slow reader does not fall behind."""
 MOST_CHECKED = 1_000
-"""Jobs that have ended of which is asked at once whether they are still there."""
+"""Ended jobs whose existence is checked at once."""
 _JOBS = "jobs/"
 
 
 class ChangingList:
-    """What a selection is of, by key; it goes on where it was when the server comes back."""
+    """The things of a selection, by key; it continues where it was when the server comes back."""
 
     def __init__(
         self, selection: Selection, beside: Callable[[Client], Sequence[Any]], now: Callable[[], float]
@@ -41,9 +41,9 @@ class ChangingList:
         """Read nothing yet.
 
         Args:
-            selection: What is listed.
-            beside: Reads what is shown among jobs.
-            now: Seconds that never go back.
+            selection: The things to list.
+            beside: Reads the arrays that are shown among jobs.
+            now: Monotonic seconds.
         """
         self._selection, self._beside, self._now = selection, beside, now
         self._seen: int | None = None
@@ -51,13 +51,13 @@ class ChangingList:
         self._checked = 0
         self.things: dict[str, Any] = {}
         self.others: dict[str, Any] = {}
-        """What is shown among jobs."""
+        """The arrays that are shown among jobs."""
         self.deleted: dict[str, Any] = {}
         """What was listed and is gone, as last seen, until ``forget_deleted`` is called."""
         self.deleted_others: dict[str, Any] = {}
 
     def look(self, client: Client) -> bool:
-        """Bring it up to date; returns whether anything may have changed."""
+        """Update the list; returns whether anything may have changed."""
         last = client.last_event()
         seen = self._seen
         if seen is None or last < seen or (not self._by_job and (last > seen or self._due)):
@@ -84,14 +84,14 @@ class ChangingList:
 
     def _read(self, client: Client) -> None:
         noun, before = self._selection.noun, self.things
-        things = {thing.id if self._by_job else _key(noun, thing): thing for thing in self._found(client)}
+        things = {thing.id if self._by_job else _key(noun, thing): thing for thing in self._selected(client)}
         self._note_deleted(client, {key: thing for key, thing in before.items() if key not in things})
         self.things = things
         self._read_beside(client)
         self._read_at = self._now()
 
-    def _found(self, client: Client) -> list[Any]:
-        """Read the selection; what it names has to be there only at first."""
+    def _selected(self, client: Client) -> list[Any]:
+        """Read the selection; what it names has to exist only at first."""
         selection, things = self._selection, []
         if self._seen is None or not selection.names:
             return selection.read(client)
@@ -108,7 +108,7 @@ class ChangingList:
         self.others = beside
 
     def _read_changed(self, client: Client, seen: int, last: int) -> None:
-        """Read the jobs that something happened to, and now and then those that change without an event."""
+        """Read the jobs of new events and, when due, those that change without an event."""
         if last > seen:
             self._read_jobs(client, seen)
         if self._due:
@@ -128,14 +128,14 @@ class ChangingList:
         self._read_beside(client)
 
     def _read_running(self, client: Client) -> None:
-        """Read how far programs say they are, which is seldom an event; of the newest only, where many run."""
+        """Read the progress of programs, which is seldom an event; if many run, of the newest only."""
         running = [job_id for job_id, job in self.things.items() if job.state == "Running"]
         self._take(client, running[-MOST_IDS:])
 
     def _check_ended(self, client: Client) -> None:
-        """Ask whether jobs that have ended are still there, in turns where they are many: to be forgotten is no event.
+        """Check that ended jobs still exist, a part of them at a time if they are many: pruning is no event.
 
-        Where some are gone, others may be, and the next ones are asked about at once.
+        If some are gone, others may be, and the next part is checked at once.
         """
         while True:
             ended = [job_id for job_id, job in self.things.items() if job.state in ENDED]
@@ -159,14 +159,14 @@ class ChangingList:
         self.things |= {job_id: by_id[job_id] for job_id in ids if job_id in by_id}
 
     def _note_deleted(self, client: Client, left: Mapping[str, Any]) -> Sequence[str]:
-        """Note which of these are no longer there, rather than no longer what was asked for; returns their keys."""
+        """Note which of these no longer exist, rather than no longer match; returns their keys."""
         gone = _gone(client, self._selection.noun, left) if left else ()
         self.deleted |= {key: left[key] for key in gone}
         return gone
 
 
 def _gone(client: Client, noun: NounName, left: Mapping[str, Any]) -> Sequence[str]:
-    """Return the keys of those things that are no longer there."""
+    """Return the keys of things that no longer exist."""
     if noun == Noun.JOB:
         states = client.states([job.id for job in left.values()])
         return [key for key, job in left.items() if job.id not in states]
@@ -175,6 +175,6 @@ def _gone(client: Client, noun: NounName, left: Mapping[str, Any]) -> Sequence[s
 
 
 def _key(noun: NounName, thing: object) -> str:
-    """Name a thing so that no other of its kind is named so."""
+    """Return a key that no other thing of its kind has."""
     parts = [str(getattr(thing, field, "")) for field in ("id", "executor", "name")]
     return "/".join([str(noun), *parts])

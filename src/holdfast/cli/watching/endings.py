@@ -1,4 +1,4 @@
-"""What is said of jobs at the end of waiting for them: how each ended, why, and the last line it printed."""
+"""The report at the end of waiting for jobs: how each ended, why, and the last line it printed."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from holdfast.wire.jobs import JobOutcome
 
 MOST_TOLD = 20
-"""Jobs that are told of one by one; each is asked for its last line, and a screen holds no more."""
+"""Jobs that are reported one by one: each takes a request for its last line, and a screen holds no more."""
 _PLAIN = "kernel_nonzero_exit"
-"""The cause that says no more than the exit code, which the reason begins with."""
+"""The cause that adds nothing to the exit code, with which the reason begins."""
 
 
 def tell_endings(client: Client, states: Mapping[str, str | None], ids: Sequence[str], cli: Cli) -> None:
-    """Tell of some jobs, and count those that are too many to tell of.
+    """Report how jobs ended, and count those beyond the first ``MOST_TOLD``.
 
     Args:
-        client: Asked once about all of them, and once about the last line of each.
-        states: By id; ``None`` is gone.
-        ids: Which to tell of; the first of them one by one.
-        cli: Where to.
+        client: The connection.
+        states: States by id; ``None`` if a job is gone.
+        ids: The jobs to report, in order.
+        cli: Where to print the report.
     """
     shown, rest = ids[:MOST_TOLD], ids[MOST_TOLD:]
     by_id = {job.id: job for job in client.job_outcomes(ids=shown)} if shown else {}
@@ -77,7 +77,7 @@ def last_line(client: Client, job: JobOutcome) -> str:
 
 
 def counted(states: Iterable[str | None]) -> str:
-    """Write how many jobs are in each state; what is gone is in none."""
+    """Write how many jobs are in each state, and how many are gone."""
     counts = Counter(state or "gone" for state in states)
     gone = [f"{counts['gone']:,} gone"] if counts["gone"] else []
     parts = [states_text] if (states_text := in_states(counts)) != "none" else []

@@ -25,23 +25,23 @@ ENDED = frozenset({"Succeeded", "Failed", "Cancelled", "Replaced"})
 """States of attempts and of jobs that never change again."""
 _STATES = {"job.started": "Running", "job.retry_scheduled": "BackOff", "job.queued": "Queued"}
 _OF_ATTEMPTS = {*_STATES, "attempt.status_changed", "attempt.progressed", "attempt.ended", "failure.decided"}
-"""Events that say all that changed of a job besides its attempts."""
+"""Events that tell all changes of a job except those of its attempts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Which part of a log is printed."""
+    """The part of a log to print."""
 
     newest: bool = False
-    """Begin where the newest of the runs began that share it."""
+    """Begin at the newest of the runs that share the log."""
     tail: int | None = None
-    """Begin so many lines before its end, no earlier than that either."""
+    """Begin this many lines before the end, but not before the newest run."""
     stderr: bool = False
-    """Of standard error, where it is kept apart."""
+    """Whether to read standard error, if it is kept apart."""
     since: datetime | None = None
-    """Begin no earlier than with the first line of this second."""
+    """Begin no earlier than the first line of this second."""
     timestamps: bool = False
-    """Begin each line with when it was written."""
+    """Begin each line with the time it was written."""
 
 
 BOTH = (False, True)
@@ -77,7 +77,7 @@ class RankLog:
         self.finished = False
 
     def print(self, out: Prefixed) -> bool:
-        """Print everything new, with a mark where a run took another's place; returns whether there was anything."""
+        """Print new text, with a mark where another run begins; returns whether there was any."""
         news = False
         while not self.finished:
             chunk = self._chunk()
@@ -106,12 +106,12 @@ class RankLog:
 
 
 def ranks_of(job: JobView, attempt: AttemptView) -> Sequence[int]:
-    """List the ranks of an attempt: all of a gang, of a job made of pods those that have had one."""
+    """List the ranks of an attempt: all of a gang, or those of a job's pods that have had a run."""
     return range(job.gang) if job.pods is None else [*dict.fromkeys(run.rank for run in attempt.runs)]
 
 
 def many_ranks(job: JobView) -> bool:
-    """Tell whether its logs are those of several programs, so that each line needs its rank."""
+    """Tell whether several programs write a job's logs, so that each line needs its rank."""
     if job.pods is None:
         return job.gang > 1
     return job.pods.completions != 1
@@ -129,14 +129,14 @@ class Prefixed:
     def __init__(
         self, stream: IO[str], say: Callable[[str], object], *, many: bool, of: str = "", beside: bool = False
     ) -> None:
-        """Remember where to write logs and where to say what is no log.
+        """Write nothing yet.
 
         Args:
             stream: For logs.
-            say: For what is no log.
-            many: Whether many ranks share the stream.
-            of: The job, where many do.
-            beside: Whether what is said is shown where the logs are.
+            say: For everything else.
+            many: Whether several ranks share the stream.
+            of: The job's name, if several jobs share it.
+            beside: Whether ``say`` and the stream write to the same place.
         """
         self._of = of
         self._stream = stream
@@ -145,10 +145,10 @@ class Prefixed:
         self._beside = beside
         self._open: dict[int, str] = {}
         self._unfinished = self._apart = False
-        """Of a single log: whether its last line has no end, and whether that is due before what comes next."""
+        """For a single log: whether its last line has no end, and whether the next text has to end it first."""
 
     def write(self, rank: int, text: str) -> None:
-        """Write what a rank said; with several ranks an unfinished line waits for its end."""
+        """Write text of a rank; with several ranks, an unfinished line waits for its end."""
         if not self.many and not self._of:
             if text:
                 self._stream.write(f"\n{text}" if self._apart else text)
@@ -161,7 +161,7 @@ class Prefixed:
         self._stream.flush()
 
     def mark(self, rank: int, words: str) -> None:
-        """Say something of a rank between what it said before and what it will say."""
+        """Say something about a rank between its earlier and its later text."""
         if rest := self._open.pop(rank, ""):
             self._stream.write(f"[{self._name(rank)}] {rest}\n")
             self._stream.flush()
@@ -173,14 +173,14 @@ class Prefixed:
         return "/".join(part for part in (self._of, str(rank) if self.many else "") if part)
 
     def _end_line(self, *, more: bool) -> None:
-        """Have what comes next begin on a line of its own; a log that nothing follows is left as it was written."""
+        """Have the next text begin on a new line; a log that nothing follows is left as it was written."""
         self._apart = self._unfinished
         if self._apart and more and self._beside:
             self._stream.write("\n")
             self._unfinished = self._apart = False
 
     def close(self, *, more: bool = False) -> None:
-        """Write the lines that never ended; ``more`` is whether something is said next."""
+        """Write unfinished lines; ``more`` is whether something is said next."""
         self._end_line(more=more)
         self._stream.writelines(f"[{self._name(rank)}] {rest}\n" for rank, rest in sorted(self._open.items()))
         self._open.clear()
@@ -188,7 +188,7 @@ class Prefixed:
 
 
 def outputs(cli: Cli, *, many: bool, of: str = "") -> Mapping[bool, Prefixed]:
-    """Return where each stream goes: standard error, where it is kept apart, to standard error."""
+    """Return the writer of each stream; standard error, if it is kept apart, goes to standard error."""
     streams = ((False, cli.stdout, _is_same(cli.stdout, cli.stderr)), (True, cli.stderr, True))
     return {stderr: Prefixed(stream, cli.say, many=many, of=of, beside=beside) for stderr, stream, beside in streams}
 
@@ -197,30 +197,30 @@ def _is_same(io: IO[str], other: IO[str]) -> bool:
     """Tell whether two streams are one terminal, pipe or file."""
     try:
         return os.path.sameopenfile(io.fileno(), other.fileno())
-    except OSError:  # one of them is none of these
+    except OSError:  # one of them is not a file
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class LogSelection:
-    """What is printed of a job."""
+    """The logs of a job to print."""
 
     begin: int = 1
     """Number of the first attempt."""
     ranks: Sequence[int] | None = None
-    """Only these."""
+    """Only these ranks."""
     newest: bool = False
-    """Of the first attempt only the newest pods."""
+    """For the first attempt, only the newest pods."""
     of: str = ""
-    """The job's name, where others are printed beside it."""
+    """The job's name, if other jobs are printed, too."""
     tail: int | None = None
-    """Of the first attempt only so many lines."""
+    """For the first attempt, only this many lines."""
     streams: Sequence[bool] = BOTH
-    """Which of the two, of a job that keeps them apart."""
+    """The streams to print, if the job keeps them apart."""
     since: datetime | None = None
-    """Nothing that was written before this second."""
+    """Nothing written before this second."""
     timestamps: bool = False
-    """Each line after when it was written."""
+    """Begin each line with the time it was written."""
 
 
 class Follower:
@@ -235,19 +235,19 @@ class Follower:
         self._ranks = shown.ranks
         self._streams = shown.streams
         self._logs: dict[tuple[int, bool], RankLog] | None = None
-        """Of the present attempt, once it is looked at."""
+        """The logs of the present attempt."""
         self._newest = shown.newest
         self._tail = shown.tail
         self._since, self._timestamps = shown.since, shown.timestamps
         self._out: Mapping[bool, Prefixed] | None = None
         self._job: JobView | None = None
         self._seen = 0
-        """The last event of the job that is known."""
+        """The last event of the job that was read."""
         self.news = False
         """Whether the last look printed anything."""
 
     def look(self) -> JobView:
-        """Print everything new and return the job as it was seen."""
+        """Print everything new, and return the job."""
         job = self._job = self._read()
         self.news = False
         for attempt in job.attempts[self._number - 1 :]:
@@ -263,11 +263,11 @@ class Follower:
         return job
 
     def _read(self) -> JobView:
-        """Read what its events say changed: all of it at first, and again when it is more than its attempts."""
+        """Read what changed by the job's events; read all of it at first, and after other events."""
         if self._job is None:
             self._seen = self._client.last_event()
             return self._client.job(self._job_id)
-        if self._job.pods is not None:  # they come and go without an event of the job
+        if self._job.pods is not None:  # pods come and go without an event of the job
             return self._client.job(self._job_id)
         events = list(self._client.events(after=self._seen, job=self._job_id))
         self._seen = int(events[-1].id) if events else self._seen
@@ -283,7 +283,7 @@ class Follower:
         return self._job.model_copy(update=update)
 
     def close(self, *, more: bool = False) -> None:
-        """Write the lines that never ended; ``more`` is whether something is said next."""
+        """Write unfinished lines; ``more`` is whether something is said next."""
         for out in (self._out or {}).values():
             out.close(more=more)
 

@@ -1,8 +1,8 @@
-"""What Ctrl-C means while a job or an array is followed: asked once, cancelled on the second, left on the third.
+"""Handles Ctrl-C while a job or an array is followed: the first asks, the second cancels, the third leaves.
 
-SIGTERM and SIGHUP, which nobody can answer, cancel at once, and leave on the second: what stops ``run`` stops its work.
-All are caught before the work is submitted: it is cancelled as soon as its name is known, which a lost answer would not
-tell. Under ``nohup``, which has SIGHUP ignored, that stays ignored.
+After SIGTERM and SIGHUP nobody can answer a question: the first cancels, the second leaves. What stops ``run`` stops
+its work. All are caught before the work is submitted, and it is cancelled as soon as its name is known: an interrupted
+request could leave work that nobody can name. Under ``nohup``, SIGHUP stays ignored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ASK, _CANCEL = 1, 2
 _STDERR = 2
 _AGAIN_AFTER_S = 0.5
 _ENDS = {signal.SIGTERM: exit_codes.TERMINATED, signal.SIGHUP: exit_codes.HUNG_UP}
-"""By the signals that cancel at once, the exit code of the command."""
+"""The exit code after each signal that cancels at once."""
 
 
 class Interrupts:
@@ -56,12 +56,12 @@ class Interrupts:
             signal.signal(number, handler)
 
     def submitted(self, work: str) -> None:
-        """Say by its name, such as ``job ID``, what there is to cancel from here on."""
+        """Name the work, such as ``job ID``, that is to be cancelled from now on."""
         self._work, self._state = work, "is still running"
 
     @property
     def exit_code(self) -> int | None:
-        """What the command ends with once the work was cancelled from here; ``None`` while it was not."""
+        """The command's exit code after it has cancelled the work; ``None`` otherwise."""
         if not self._cancelled:
             return None
         return exit_codes.INTERRUPTED if self._ended_by is None else _ENDS[self._ended_by]
@@ -88,7 +88,7 @@ class Interrupts:
             raise KeyboardInterrupt
 
     def _leave_terminal(self) -> None:
-        """Write nothing more to a terminal that is gone: the error would end the command before it has cancelled."""
+        """Discard output to a terminal that is gone: the error would end the command before it cancels the work."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for number in self._terminals:
             os.dup2(nowhere, number)
@@ -107,7 +107,7 @@ class Interrupts:
         try:
             self._say(line)
         except RuntimeError:
-            # The signal came while a line was being written to this stream, which lets nobody else in until it is out.
+            # The signal interrupted a write to this stream, which cannot be entered again until that ends.
             os.write(_STDERR, f"{line}\n".encode())
 
 

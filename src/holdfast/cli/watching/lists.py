@@ -1,7 +1,7 @@
-"""Shows a list while it changes: redrawn on a terminal, elsewhere a line for each thing that changed.
+"""Shows a list while it changes: redrawn on a terminal, elsewhere with a line for each change.
 
-``kubectl get --watch`` adds rows on a terminal, too; there a person wants to see how things are, not to read a log.
-Only the lines say what was deleted: they have its row once more, with a state that says so.
+``kubectl get --watch`` adds rows on a terminal, too; but a person wants to see the present state there, not a log. Only
+the lines report deletions: they repeat a deleted thing's row with the state Deleted.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Watched:
     list: ChangingList
     selection: Selection
     table: Callable[[Sequence[Any], Sequence[Any]], Table]
-    """Tabulates things and what is shown among them."""
+    """Tabulates things, and the arrays shown among them."""
 
 
 def watch_list(watched: Watched, cli: Cli) -> int:
@@ -60,7 +60,7 @@ def watch_list(watched: Watched, cli: Cli) -> int:
 
 
 def _append(watched: Watched, cli: Cli) -> None:
-    """Print what changes below what was printed before."""
+    """Print changes below what was printed before."""
     appended, last_notice = _Appended(watched, cli), ""
     for notice in reached(watched.list.look, cli):
         if notice and notice != last_notice:
@@ -72,7 +72,7 @@ def _append(watched: Watched, cli: Cli) -> None:
 
 
 def _drawn(watched: Watched, cli: Cli) -> int:
-    """Draw the list on the whole terminal; at the end it stays where the command was given."""
+    """Draw the list on the whole terminal, and print it once more at the end."""
     lines: list[str] = []
     try:
         with Screen(cli.stdout) as screen, insistent_interrupts():
@@ -87,7 +87,7 @@ def _drawn(watched: Watched, cli: Cli) -> int:
 
 
 def _lines(watched: Watched, room: int) -> list[str]:
-    """Write as much of the list as fits: what goes on, and the newest of the rest, in the order of the list."""
+    """Write as many lines as fit: unfinished things, and the newest of the rest, in the order of the list."""
     things, others = list(watched.list.things.values()), list(watched.list.others.values())
     shown = {id(thing) for thing in fitting([*things, *others], max(1, room - _FRAME))}
     seen, beside = ([thing for thing in some if id(thing) in shown] for some in (things, others))
@@ -99,7 +99,7 @@ def _lines(watched: Watched, room: int) -> list[str]:
 
 
 def fitting(things: Sequence[Any], room: int) -> Sequence[Any]:
-    """Choose so many things: those that go on before those that have ended, later ones before earlier ones."""
+    """Choose ``room`` things: unfinished before ended ones, later before earlier ones."""
     if len(things) <= room:
         return things
     places = sorted(range(len(things)), key=lambda place: (getattr(things[place], "state", "") in ENDED, -place))
@@ -107,7 +107,7 @@ def fitting(things: Sequence[Any], room: int) -> Sequence[Any]:
 
 
 class _Appended:
-    """Prints what changed, in the form asked for."""
+    """Prints changes in the requested format."""
 
     def __init__(self, watched: Watched, cli: Cli) -> None:
         self._watched, self._cli = watched, cli
@@ -116,7 +116,7 @@ class _Appended:
         self._headed = False
 
     def show(self) -> None:
-        """Print what has changed since it was called last."""
+        """Print what has changed since the last call."""
         form, out, watched = self._watched.selection.form, self._cli.output(), self._watched.list
         if form == "json":
             for thing in (*self._changed(), *map(_Deleted, watched.deleted.values())):
@@ -137,7 +137,7 @@ class _Appended:
         self._cli.stdout.flush()
 
     def _changed(self) -> list[Any]:
-        """Return the things that are not as they were printed."""
+        """Return the things that differ from what was printed."""
         changed = []
         for key, thing in self._watched.list.things.items():
             if self._printed.get(key) != (now := _lasting(thing)):
@@ -160,7 +160,7 @@ class _Appended:
             self._listing.rows(changed)
 
     def _tabulated(self, form: str) -> tuple[Sequence[str], dict[str, Sequence[str]]]:
-        """Return the columns, and the rows of all there is and of what was deleted, by key."""
+        """Return the columns, and the rows of existing and deleted things by key."""
         watched = self._watched.list
         if is_custom(form):
             listed = [*watched.things.values(), *map(_Deleted, watched.deleted.values())]
@@ -177,7 +177,7 @@ class _Appended:
 
 
 class _Deleted:
-    """A thing that is no longer there: what was last known of it, and a state that says so."""
+    """A deleted thing: its last known fields, with the state Deleted."""
 
     def __init__(self, thing: Printable) -> None:
         self._thing = thing
@@ -189,7 +189,7 @@ class _Deleted:
 def _with_states(
     columns: Sequence[str], rows: Mapping[str, Sequence[str]], deleted: Collection[str]
 ) -> tuple[Sequence[str], dict[str, Sequence[str]]]:
-    """Say of some rows that they are of what was deleted, in a column of its own if there is none of states."""
+    """Mark rows of deleted things in the column of states, which is added if there is none."""
     place = next((columns.index(name) for name in _STATE_COLUMNS if name in columns), len(columns))
     if place == len(columns):
         columns, rows = (*columns, _STATE_COLUMNS[0]), {key: (*row, "") for key, row in rows.items()}

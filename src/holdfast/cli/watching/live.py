@@ -1,6 +1,6 @@
-"""One line at the end of a terminal that is written over again, and everything else above it.
+"""A status line at the bottom of a terminal, with all other output above it.
 
-Where standard error is no terminal, or one that cannot go back in a line (``TERM=dumb``), nothing of it is written.
+It is not written if standard error is no terminal, or one that cannot overwrite a line (``TERM=dumb``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BAR = 20
 
 
 class LiveLine:
-    """The line; it is there only while nothing else of the terminal's last line is."""
+    """The line; it is shown only while the terminal's last line is free."""
 
     def __init__(self, stream: IO[str], *, able: bool) -> None:
         self._stream = stream
@@ -34,10 +34,10 @@ class LiveLine:
         """Whether the stream is a terminal that can overwrite a line."""
         self._shown = ""
         self.is_open = False
-        """Whether somebody began a line and has not ended it, which must not be written over."""
+        """Whether other output has begun a line and not ended it, which must not be overwritten."""
 
     def draw(self, text: str) -> None:
-        """Write over what the line says."""
+        """Replace the text of the line."""
         if not self.able or self.is_open:
             return
         line = cut(printable(text), self._width() - 1)
@@ -47,7 +47,7 @@ class LiveLine:
             self._stream.flush()
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Erase the line."""
         if self._shown:
             self._shown = ""
             self._stream.write(f"{_TO_BEGIN}{_ERASE}")
@@ -61,7 +61,7 @@ class LiveLine:
 
 
 class _Above:
-    """A stream on the same terminal: what is written there comes above the line."""
+    """A stream on the same terminal, whose output appears above the line."""
 
     def __init__(self, stream: IO[str], line: LiveLine) -> None:
         self._stream, self._line = stream, line
@@ -82,7 +82,7 @@ class _Above:
 
 @contextmanager
 def live_line(cli: Cli) -> Iterator[tuple[LiveLine, Cli]]:
-    """Have a line for as long as the context lasts, and surroundings whose streams write above it."""
+    """Show a line while the context lasts; yields it and a ``Cli`` whose streams write above it."""
     line = LiveLine(cli.stderr, able=cli.stderr.isatty() and cli.environ.get("TERM") != "dumb")
     if not line.able:
         yield line, cli
@@ -97,7 +97,7 @@ def live_line(cli: Cli) -> Iterator[tuple[LiveLine, Cli]]:
 
 
 def job_line(job: JobOutcome) -> str:
-    """Say how a job is: its state, its attempt, how far its program says it is, or why it does not run."""
+    """Write a job's state, its attempt, and its progress or why it does not run."""
     parts = [job.state]
     if job.attempt > 1 or (job.attempt and job.state != "Running"):
         parts.append(f"attempt {job.attempt}")
@@ -110,5 +110,5 @@ def job_line(job: JobOutcome) -> str:
 
 
 def waited(seconds: float) -> str:
-    """Write for how long somebody has waited."""
+    """Write a waiting time."""
     return format_duration(int(seconds))

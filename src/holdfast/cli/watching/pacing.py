@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 _FACTOR = 1.5
 _FOR_EACH_S = 0.0003
-"""For each thing that is asked for at once: so a wait for thousands costs the server a few hundredths of its time."""
+"""Added for each thing in a request: so a wait for thousands costs the server a few hundredths of its time."""
 
 
 class Polling:

@@ -1,4 +1,4 @@
-"""Looks again and again, also when the server is away for a while or comes back at another address."""
+"""Looks again and again, also while the server is away and after it comes back at another address."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 AWAY = "the server cannot be reached; trying again"
 _UNSERVED_LOOKS = 5
-"""After so many looks at a directory without a server, see whether there is one."""
+"""Looks at a directory without a server before checking again for one."""
 
 
 def reached(look: Callable[[Client], object], cli: Cli) -> Iterator[str]:
-    """Look whenever the next is asked for, for ever.
+    """Look once for each item of the iterator, for ever.
 
     Args:
-        look: Asks for whatever is wanted.
-        cli: How to reach Holdfast.
+        look: Sends the requests.
+        cli: How to connect.
 
     Yields:
-        What is to be said of the look: ``AWAY`` where it failed, that nobody runs the jobs, or nothing.
+        A notice: ``AWAY`` if the look failed, ``NOTE`` if nobody runs the jobs, or an empty string.
     """
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Says that what is shown may be out of date: that nobody runs jobs which have not ended."""
+"""Warns that output may be out of date, because nobody runs the jobs that have not ended."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ NOTE = "no server is running, so this may be out of date; start one: holdfast up
 
 
 class Stated(Protocol):
-    """A job, a job set, an array, or what is said about one."""
+    """A job, a job set, an array, or the explanation of one."""
 
     state: str
 
 
 def note_if_stale(client: Client, cli: Cli, *shown: Stated) -> None:
-    """Tell the person when some of these would have gone on with a server; without any, when anything would have."""
+    """Warn the user if any of these would change with a server; without any, if anything would."""
     moves = any(thing.state in {state for kind in KINDS.values() for state in kind.moving} for thing in shown)
     if (moves or not shown) and not cli.is_looked_after() and (moves or _any_moves(client)):
         cli.say(NOTE)

@@ -1,4 +1,4 @@
-"""Waits for work to reach a state, and notices when they never will."""
+"""Waits for work to reach a state, and notices when it never will."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class WaitGoal:
     kind: KindInfo = JOB
 
     def reached(self, state: str | None) -> bool:
-        """Whether waiting for a thing in this state is over, for good or ill."""
+        """Whether a thing in this state has reached the goal, or never will."""
         return state is None or state in self.kind.ended or self.good(state)
 
     def good(self, state: str | None) -> bool:
-        """Whether it is over for good."""
+        """Whether a thing in this state has reached the goal."""
         return state == (self.kind.success if self.state == TERMINAL else self.state)
 
 
@@ -58,28 +58,28 @@ def wait_for_owners(client: Client, references: Sequence[str], goal: WaitGoal, c
 
 
 class _Looked(Protocol):
-    """What is waited for."""
+    """The things to wait for."""
 
     def look(self, names: Sequence[str], *, closely: bool) -> Mapping[str, str]:
-        """Read states; what is gone is left out. ``closely``: also what the live line tells."""
+        """Read the states; things that are gone are left out. ``closely`` also reads what the live line shows."""
         ...
 
     def line(self, states: Mapping[str, str | None]) -> str:
-        """Say in a line how they are."""
+        """Write the states in one line."""
         ...
 
     def tell(self, states: Mapping[str, str | None], names: Sequence[str], cli: Cli) -> None:
-        """Say how some of them ended."""
+        """Report how some of them ended."""
         ...
 
 
 class _Jobs:
-    """Jobs; all of them are asked about at once."""
+    """Jobs, which share one request."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._seen: JobOutcome | None = None
-        """Of a single one, what is known."""
+        """The job, if there is only one."""
 
     def look(self, names: Sequence[str], *, closely: bool) -> Mapping[str, str]:
         if not closely or len(names) > 1:
@@ -100,14 +100,14 @@ class _Jobs:
 
 
 class _Owners:
-    """Work that is made of jobs, asked by id, because another one may have taken the name of one that is gone."""
+    """Work that is made of jobs, read by id, because its name may have been taken by another one."""
 
     def __init__(self, get: Callable[[str], Any]) -> None:
         self._get = get
         self._seen: dict[str, Any] = {}
 
     def named(self, references: Sequence[str]) -> Sequence[str]:
-        """Find what is waited for; returns the names."""
+        """Find the work; returns the names."""
         self._seen = {owner.name: owner for owner in map(self._get, references)}
         return list(self._seen)
 
@@ -135,7 +135,7 @@ class _Owners:
 
 
 class _Arrays(_Owners):
-    """Arrays, which say how far they are."""
+    """Arrays, with their progress."""
 
     def describe(self, name: str) -> str:
         array = self._seen[name]
@@ -144,7 +144,7 @@ class _Arrays(_Owners):
 
 
 def wait_until_gone(still_there: Callable[[], Sequence[str]], goal: WaitGoal, cli: Cli) -> int:
-    """Wait until nothing is there any more; says each name that has gone."""
+    """Wait until ``still_there`` returns nothing; returns the exit code."""
     pace, deadline = Polling(cli.sleep), _deadline(goal, cli)
     left = still_there()
     while left:
@@ -171,7 +171,7 @@ def _wait(things: _Looked, ids: Sequence[str], goal: WaitGoal, cli: Cli) -> int:
 
 
 def _until_there(things: _Looked, outcome: _Waiting, goal: WaitGoal, cli: Cli, line: LiveLine) -> int | None:
-    """Look until all are where they should be, which returns ``None``, or the time is over."""
+    """Look until all have reached the goal, which returns ``None``, or the time is over."""
     began = cli.now()
     pace, deadline = Polling(cli.sleep), _deadline(goal, cli)
     while waiting := outcome.waiting():
@@ -199,7 +199,7 @@ def _deadline(goal: WaitGoal, cli: Cli) -> float | None:
 
 
 class _Waiting:
-    """What is known of each thing, and what the person was told already."""
+    """The state of each thing, and what the user has been told."""
 
     def __init__(self, cli: Cli, goal: WaitGoal, states: dict[str, str]) -> None:
         self._cli = cli
@@ -208,7 +208,7 @@ class _Waiting:
         self._paused_told: set[str] = set()
 
     def waiting(self) -> list[str]:
-        """List those that are not where they should be."""
+        """List the things that have not reached the goal."""
         return [name for name, state in self.states.items() if not self._goal.reached(state)]
 
     def note(self, states: Mapping[str, str]) -> bool:
@@ -228,7 +228,7 @@ class _Waiting:
                 yield name, advice
 
     def leave(self) -> None:
-        """Say what becomes of what is not waited for any more."""
+        """Say what goes on although nobody waits for it any more."""
         left, plural = self.waiting(), f"{self._goal.kind.noun}s"
         self._cli.say(f"no longer waiting: {len(left):,} of {len(self.states):,} {plural} go on and were not cancelled")
         self._cli.note_unserved(f"{plural} go on", "holdfast wait")
