@@ -14,7 +14,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.api.connect.serving import JSON, PROTO, written
+from holdfast.api.connect.serving import JSON, PROTO, encode
 from holdfast.api.fluster.calls import CALLS as FLUSTER
 from holdfast.api.fluster.calls import PREFIX as FLUSTER_PATHS
 from holdfast.api.iris.calls import CALLS as IRIS
@@ -74,7 +74,7 @@ def body(dice: random.Random, method: Any, kind: str) -> bytes:  # noqa: ANN401 
     if how == 1:
         return dice.choice(TEXTS).encode("utf-8", "surrogatepass")
     message = Sender(dice.randrange(1 << 32)).fill(method.sent())
-    whole = written(message, JSON if "json" in kind else PROTO)
+    whole = encode(message, JSON if "json" in kind else PROTO)
     if how == 2 and whole:
         return whole[: dice.randrange(len(whole))]
     if how == 3 and whole:

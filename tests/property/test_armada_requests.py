@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import grpc
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
@@ -15,8 +14,9 @@ from hypothesis import strategies as st
 from holdfast.api.armada import jobs, nodes, policies, queues, submissions
 from holdfast.api.armada._generated.pool import PROTOCOL
 from holdfast.api.armada.calls import CALLS
-from holdfast.api.armada.refusals import ArmadaRefusal
 from holdfast.api.connect.calls import Rpc
+from holdfast.api.connect.refusals import Code, Rejected
+from holdfast.api.connect.trailers import trailers
 from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.errors import HoldfastError
@@ -44,7 +44,7 @@ NUMBERS = {
 OF_PODS = {"containers", "resources", "requests", "limits", "name", "args", "command", "string"}
 """Fields of Kubernetes that are mostly there; it has hundreds."""
 DEEPEST = 8
-FAULTS = {grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN}
+FAULTS = {Code.INTERNAL, Code.UNKNOWN}
 
 
 class Sender:
@@ -102,16 +102,17 @@ def backend() -> Backend:
     return Backend(lab.store, lab.clock, Counting(), NoLogs(), WHO)
 
 
-@given(st.sampled_from(sorted(CALLS)), st.integers(0, 2**32))
+@given(st.sampled_from(sorted(path for path, method in CALLS.methods.items() if method.call)), st.integers(0, 2**32))
 @settings(max_examples=1500, deadline=None)
-def test_no_message_is_answered_with_a_fault_of_ours(backend: Backend, call: tuple[str, str], seed: int) -> None:
-    method = PROTOCOL.service(call[0]).methods_by_name[call[1]]
-    sent = Sender(seed).made_up(method.input_type.full_name)
+def test_no_message_is_answered_with_a_fault_of_ours(backend: Backend, path: str, seed: int) -> None:
+    method = CALLS.methods[path]
+    assert method.call is not None
+    sent = Sender(seed).made_up(str(method.sent.DESCRIPTOR.full_name))
     try:
-        found = CALLS[call](Rpc(backend, Caller(WHO, 0.0)), sent)
+        found: Any = method.call(Rpc(backend, Caller(WHO, 0.0)), sent)
         for one in (found,) if found is None or isinstance(found, Message) else found:
             assert one is None or one.SerializeToString() is not None
-    except (ArmadaRefusal, HoldfastError) as error:
-        refused = error if isinstance(error, ArmadaRefusal) else ArmadaRefusal.of(error)
+    except (Rejected, HoldfastError) as error:
+        refused = error if isinstance(error, Rejected) else Rejected.of(error)
         assert refused.code not in FAULTS, refused.message
-        assert refused.details()
+        assert bool(trailers(refused)) is bool(refused.problems)

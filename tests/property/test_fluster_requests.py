@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from holdfast.api.budget import MemoryBudget
 from holdfast.api.connect.calls import Rpc
 from holdfast.api.connect.refusals import Code, Rejected
-from holdfast.api.connect.serving import JSON, PROTO, read, written
+from holdfast.api.connect.serving import JSON, LARGEST_MESSAGE, PROTO, decode, encode
 from holdfast.api.fluster.calls import CALLS
 from holdfast.api.fluster.serving import FlusterDoor, FlusterSettings
 from holdfast.domain.access import Principal, Role
@@ -102,13 +102,13 @@ def test_no_message_is_answered_so_that_it_is_sent_again(door: FlusterDoor, path
     if method.call is None:
         return
     share = MemoryBudget().share()
-    share.body = written(Sender(seed).fill(method.sent()), kind)
-    sent = read(method.sent, kind, share)
+    share.body = encode(Sender(seed).fill(method.sent()), kind)
+    sent = decode(method.sent, share, LARGEST_MESSAGE, kind=kind)
     refused = None
     try:
         found = method.call(Rpc(door.setup.backend, Caller(WHO, 0.0), door), sent)
         found = found.result(timeout=60) if isinstance(found, Future) else found
-        assert found is None or (isinstance(found, Message) and written(found, kind) is not None)
+        assert found is None or (isinstance(found, Message) and encode(found, kind) is not None)
     except (Rejected, HoldfastError) as error:
         refused = error if isinstance(error, Rejected) else Rejected.of(error)
     assert refused is None or (refused.code not in SENT_AGAIN and refused.told()["message"]), refused
@@ -120,7 +120,7 @@ def test_bytes_that_are_no_message_are_refused_as_what_they_are(body: bytes, pat
     refused, share = None, MemoryBudget().share()
     share.body = body
     try:
-        read(CALLS.methods[path].sent, kind, share)
+        decode(CALLS.methods[path].sent, share, LARGEST_MESSAGE, kind=kind)
     except Rejected as error:
         refused = error
     assert refused is None or (refused.code is Code.INVALID_ARGUMENT and refused.message.encode())

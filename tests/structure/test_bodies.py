@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 API = Path(__file__).resolve().parents[2] / "src" / "holdfast" / "api"
-READING = {"receive", "stream", "body", "json", "form", "ReceiveMessageOperation", "read"}
+READING = {"receive", "stream", "body", "json", "form", "read"}
 """What is called to have more of a request: by ASGI, by the framework and by gRPC."""
 COUNTED = {
     ("budget.py", "read_body"): "takes a share",
@@ -15,8 +15,7 @@ COUNTED = {
     ("http/serving/browser.py", "_typed"): "reads a form, of which it keeps a few bytes",
     ("http/serving/streams.py", "_until_gone"): "keeps nothing",
     ("armada/gateway.py", "_until_gone"): "keeps nothing",
-    ("armada/answering.py", "asked"): "called through arrivals, with room kept",
-    ("arrivals.py", "message"): "keeps room before it reads",
+    ("connect/arrivals.py", "message"): "keeps room before it reads",
     ("connect/grpc_serving.py", "read"): "called through arrivals, with room kept",
 }
 TAKING = {"read_body": "share.take(", "counted": "share.take(", "message": "self._make_room(share)"}
@@ -38,7 +37,7 @@ def reads(function: ast.AST) -> bool:
         if isinstance(awaited, ast.Call):
             called = awaited.func
             name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-            if name in READING and (awaited is not node or name == "ReceiveMessageOperation"):
+            if name in READING and awaited is not node:
                 return True
     return False
 

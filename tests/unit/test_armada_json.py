@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from holdfast.api.armada._generated import binoculars, event, job, submit
 from holdfast.api.armada._generated.pool import PROTOCOL
 from holdfast.api.armada.calls import SERVICES
-from holdfast.api.armada.refusals import ArmadaRefusal
 from holdfast.api.armada.routes import PREFIX, ROUTES, matching
 from holdfast.api.armada.written import as_json, dump, read, read_query
+from holdfast.api.connect.refusals import Rejected
 
 PATHS = Path(__file__).parents[1] / "data" / "armada" / "paths.txt"
 
@@ -185,14 +185,14 @@ def test_half_characters_and_bytes_that_are_none_are_replaced() -> None:
     ],
 )
 def test_bad_json_is_refused_in_words(text: bytes, told: str) -> None:
-    with pytest.raises(ArmadaRefusal) as refused:
+    with pytest.raises(Rejected) as refused:
         read(text, submit.JobSubmitRequest())
     assert refused.value.message.startswith(told)
     assert refused.value.code.name == "INVALID_ARGUMENT"
 
 
 def test_all_that_is_wrong_is_told_with_its_places_and_the_first_is_the_message() -> None:
-    with pytest.raises(ArmadaRefusal) as refused:
+    with pytest.raises(Rejected) as refused:
         read(b'{"queue": 1, "jobRequestItems": [{}, {"priority": "x", "labels": {"k": 3}}]}', submit.JobSubmitRequest())
     paths = [one.path for one in refused.value.problems]
     assert sorted(paths) == ["jobRequestItems[1].labels['k']", "jobRequestItems[1].priority", "queue"]
@@ -204,9 +204,9 @@ def test_a_moment_or_bytes_that_are_none_are_refused() -> None:
         b'{"logOptions": {"sinceTime": "yesterday"}}',
         b'{"logOptions": {"sinceTime": "2026-01-01T00:00:00"}}',
     ):
-        with pytest.raises(ArmadaRefusal, match="is no moment of RFC 3339"):
+        with pytest.raises(Rejected, match="is no moment of RFC 3339"):
             read(text, binoculars.LogRequest())
-    with pytest.raises(ArmadaRefusal, match="illegal base64 data"):
+    with pytest.raises(Rejected, match="illegal base64 data"):
         read(b'{"compressedQueueOwnershipUserGroups": "%%%"}', submit.Job())
 
 
@@ -215,7 +215,7 @@ def test_a_query_fills_what_there_is_and_refuses_what_is_no_number() -> None:
     read_query([("num", "3"), ("nope", "x")], message)
     assert message.num == 3
     for text in ("x", "-1", "9" * 30, "1.0", ""):
-        with pytest.raises(ArmadaRefusal, match="type mismatch, parameter: num"):
+        with pytest.raises(Rejected, match="type mismatch, parameter: num"):
             read_query([("num", text)], message)
 
 
@@ -263,7 +263,7 @@ def test_whatever_is_sent_is_read_or_refused_and_what_is_read_is_read_again_as_i
 ) -> None:
     kind, value = sent
     message, again = kind(), kind()
-    with suppress(ArmadaRefusal):
+    with suppress(Rejected):
         read(json.dumps(value).encode(), message)
         text = dump(as_json(message))
         json.loads(text, parse_constant=pytest.fail)

@@ -12,8 +12,8 @@ import pytest
 import zstandard
 from fastapi import FastAPI, Request
 
-from holdfast.api.arrivals import Arrivals
 from holdfast.api.budget import AbandonedError, MemoryBudget, TooLargeError, read_body
+from holdfast.api.connect.arrivals import Arrivals
 from holdfast.api.connect.compression import GZIP, ZSTD, decompress
 from holdfast.api.connect.refusals import Code, Rejected
 from holdfast.api.entries import FIELD, NODE, VALUE, read_message, weight_of_json, weight_of_message, weight_of_yaml

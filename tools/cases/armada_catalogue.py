@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.api.armada import policies, queues
 from holdfast.api.armada._generated import submit
-from holdfast.api.armada.refusals import ArmadaRefusal
 from holdfast.api.connect.calls import Rpc
+from holdfast.api.connect.refusals import Rejected
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.controller.policy_catalog import PolicyCatalog
 from holdfast.domain.access import Principal, Role
@@ -49,7 +49,7 @@ class Door:
         self.store = MemoryStore()
         backend = Backend(self.store, SystemClock(), SortableIds(), _NoLogs(), _OWNER)  # type: ignore[arg-type]
         self._asked = Rpc(backend, Caller(_OWNER, 0.0, "cases", "cases"))
-        self.refused: ArmadaRefusal | None = None
+        self.refused: Rejected | None = None
         self.listed: list[str] = []
 
     def policy(self, *names: str) -> None:
@@ -70,7 +70,7 @@ class Door:
                 raise Skip(msg)
             try:
                 self._step(found[1], found[2] or "", found[3])
-            except ArmadaRefusal as error:
+            except Rejected as error:
                 self.refused = error
                 return
 
@@ -104,7 +104,7 @@ class Door:
         }
         try:
             return calls[method](self._asked, sent)
-        except ArmadaRefusal as error:
+        except Rejected as error:
             return error.message
 
     def policies_of(self, name: str) -> list[str]:
@@ -115,7 +115,7 @@ class Door:
         """Create a queue with policies, or note why that is refused."""
         try:
             self.queue(name, names)
-        except ArmadaRefusal as error:
+        except Rejected as error:
             self.refused = error
 
     def queue_names(self) -> set[str]:
@@ -172,7 +172,7 @@ def _refusal(expect: Mapping[str, Any], door: Door, queue: str) -> list[Mismatch
     found = []
     reason, error = expect.get("reason"), door.refused
     if reason is not None:
-        told = "" if error is None else f"{error.in_go()} {error.message}"
+        told = "" if error is None else f"{queues.go_status(error)} {error.message}"
         if str(reason) not in told:
             found.append(Mismatch("reason", reason, told))
     if str(expect.get("sideEffects", "none")).startswith("none") is False:

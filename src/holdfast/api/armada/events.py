@@ -5,14 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import grpc
-
 from holdfast.api.armada._generated import event, submit
-from holdfast.api.armada.calls import streams
+from holdfast.api.armada.calls import CALLS
 from holdfast.api.armada.plain import fill
 from holdfast.api.armada.pods import NAMESPACE
-from holdfast.api.armada.refusals import ArmadaRefusal, refuse
 from holdfast.api.armada.told import REQUESTED, Remembered, Translator
+from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.domain.event_mapping import attempt_ended_events
 from holdfast.domain.events.jobs import AttemptEnded, FailureDecided, JobSubmitted
 from holdfast.domain.events.operators import OperatorActed
@@ -28,8 +26,8 @@ from holdfast.service.operations.jobs import JobOperations
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from holdfast.api.armada.calls import Following
     from holdfast.api.connect.calls import Rpc
+    from holdfast.api.connect.following import Following
     from holdfast.domain.events.registry import StoredEvent
     from holdfast.domain.job import Job
     from holdfast.ports.overview import Latest
@@ -56,7 +54,7 @@ _PARTS = 4
 """Of a message id: the event's number, nothing, the place among what it is told as, whether that is the last."""
 
 
-@streams("Watch", "api.Event")
+@CALLS.streams("Watch", "api.Event")
 def watch(call: Rpc, request: event.WatchRequest, following: Following) -> Messages:
     """Follow a job set, which must be there."""
     following_request = event.JobSetRequest(
@@ -65,7 +63,7 @@ def watch(call: Rpc, request: event.WatchRequest, following: Following) -> Messa
     return job_set_events(call, following_request, following)
 
 
-@streams("GetJobSetEvents", "api.Event")
+@CALLS.streams("GetJobSetEvents", "api.Event")
 async def job_set_events(call: Rpc, request: event.JobSetRequest, following: Following) -> Messages:
     """Read what happened to the jobs of a set; with ``watch`` it does not end."""
     reader = await following.run(_JobSetReader, call, request)
@@ -93,7 +91,7 @@ class _JobSetReader:
         self._require_queue()
         if request.errorIfMissing and not self._exists():
             message = f"[GetJobSetEvents] Jobset {request.id} for queue {request.queue} does not exist"
-            raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, message)
+            raise Rejected(Code.NOT_FOUND, message)
         self._after, self._skip = _place(request.from_message_id)
         self._where = self._log.filter(call.caller, queue=request.queue, group=request.id)
         self._described: dict[str, Job] = {}
@@ -105,7 +103,7 @@ class _JobSetReader:
             Queues(self._asked.backend.store).require(self._asked.caller, self._queue)
         except NotFound as error:
             message = f"[GetJobSetEvents] Queue {self._queue} does not exist"
-            raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, message) from error
+            raise Rejected(Code.NOT_FOUND, message) from error
 
     def _exists(self) -> bool:
         where = self._jobs.job_filter(self._asked.caller, JobQuery(queue=self._queue, group=self._group))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.api.armada._generated import job, submit
-from holdfast.api.armada.calls import answers
+from holdfast.api.armada.calls import CALLS
 from holdfast.api.armada.events import fill_job
-from holdfast.api.armada.refusals import refuse
 from holdfast.api.armada.told import final_reason, run_error
+from holdfast.api.connect.refusals import refuse
 from holdfast.domain.failure import LOST, EndedBy, FailureCondition
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import RunStatus
@@ -40,7 +40,7 @@ _ENDED = {
 _NANOSECONDS = 1_000_000_000
 
 
-@answers("GetJobStatus", "api.Jobs")
+@CALLS.answers("GetJobStatus", "api.Jobs")
 def job_status(call: Rpc, request: job.JobStatusRequest) -> job.JobStatusResponse:
     """Say which states jobs are in; one that is not known is in an unknown one."""
     _check_count(request.job_ids, "jobIds")
@@ -48,7 +48,7 @@ def job_status(call: Rpc, request: job.JobStatusRequest) -> job.JobStatusRespons
     return job.JobStatusResponse(job_states={job_id: states.get(job_id, submit.UNKNOWN) for job_id in request.job_ids})
 
 
-@answers("GetJobStatusUsingExternalJobUri", "api.Jobs")
+@CALLS.answers("GetJobStatusUsingExternalJobUri", "api.Jobs")
 def job_status_by_uri(call: Rpc, request: job.JobStatusUsingExternalJobUriRequest) -> job.JobStatusResponse:
     """Say which states the jobs are in that have an external address."""
     if not request.external_job_uri:
@@ -60,7 +60,7 @@ def job_status_by_uri(call: Rpc, request: job.JobStatusUsingExternalJobUriReques
     return job.JobStatusResponse(job_states=_states_of(call, jobs_with_uri))
 
 
-@answers("GetJobDetails", "api.Jobs")
+@CALLS.answers("GetJobDetails", "api.Jobs")
 def job_details(call: Rpc, request: job.JobDetailsRequest) -> job.JobDetailsResponse:
     """Describe jobs, and with ``expand_job_run`` their runs, newest first."""
     _check_count(request.job_ids, "jobIds")
@@ -93,7 +93,7 @@ def _describe(details: job.JobDetails, record: Job, state: submit.JobState, requ
         fill_job(details.job_spec, record, record.group)
 
 
-@answers("GetJobErrors", "api.Jobs")
+@CALLS.answers("GetJobErrors", "api.Jobs")
 def job_errors(call: Rpc, request: job.JobErrorsRequest) -> job.JobErrorsResponse:
     """Say why jobs failed; one that did not has an empty text."""
     _check_count(request.job_ids, "JobIds")
@@ -118,7 +118,7 @@ def _error(job: Job, last: Attempt | None) -> str:
     return final_reason(decision.reason, message, lost=not LOST.isdisjoint(last.failure.conditions))
 
 
-@answers("GetJobRunDetails", "api.Jobs")
+@CALLS.answers("GetJobRunDetails", "api.Jobs")
 def job_run_details(call: Rpc, request: job.JobRunDetailsRequest) -> job.JobRunDetailsResponse:
     """Describe runs by their ids."""
     _check_count(request.run_ids, "RunIds")
@@ -132,7 +132,7 @@ def job_run_details(call: Rpc, request: job.JobRunDetailsRequest) -> job.JobRunD
     return answer
 
 
-@answers("GetActiveQueues", "api.Jobs")
+@CALLS.answers("GetActiveQueues", "api.Jobs")
 def active_queues(call: Rpc, _sent: job.GetActiveQueuesRequest) -> job.GetActiveQueuesResponse:
     """List the queues that have jobs with a place, as upstream does; there is one pool."""
     answer = job.GetActiveQueuesResponse()

@@ -5,12 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-import grpc
-
 from holdfast.api.armada._generated import binoculars
-from holdfast.api.armada.calls import answers
+from holdfast.api.armada.calls import CALLS
 from holdfast.api.armada.pods import NAMESPACE, pod_name
-from holdfast.api.armada.refusals import ArmadaRefusal, refuse
+from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.domain.record import evolve
 from holdfast.errors import NotFound
 from holdfast.service.manifests import armada
@@ -30,7 +28,7 @@ _GONE = (
 )
 
 
-@answers("Logs", "binoculars.Binoculars")
+@CALLS.answers("Logs", "binoculars.Binoculars")
 def logs(call: Rpc, request: binoculars.LogRequest) -> binoculars.LogResponse:
     """Read what a pod printed, from a second on: the newest pod of a job, or the one that is named."""
     options = request.log_options
@@ -142,5 +140,5 @@ def _container_of(job: Job) -> str:
     return next((str(container.get("name") or "") for container in pod.get("containers") or ()), _CONTAINER)
 
 
-def _gone() -> ArmadaRefusal:
-    return ArmadaRefusal(grpc.StatusCode.NOT_FOUND, _GONE)
+def _gone() -> Rejected:
+    return Rejected(Code.NOT_FOUND, _GONE)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import grpc
-
-from holdfast.api.armada.calls import answers
-from holdfast.api.armada.refusals import ArmadaRefusal, refuse
+from holdfast.api.armada.calls import CALLS
+from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.domain.record import evolve
 from holdfast.errors import HoldfastError, NotFound
 from holdfast.service.manifests import armada
@@ -23,7 +21,7 @@ CANCELLED_ON_NODE = "cancelled by CancelOnNode"
 """The reason, as upstream records it."""
 
 
-@answers("Cordon", "binoculars.Binoculars")
+@CALLS.answers("Cordon", "binoculars.Binoculars")
 def cordon(call: Rpc, request: binoculars.CordonRequest) -> None:
     """Place nothing on a node any more; who cordoned it is told with it, as upstream labels it."""
     reason = f"cordoned by {call.caller.actor}"
@@ -31,27 +29,27 @@ def cordon(call: Rpc, request: binoculars.CordonRequest) -> None:
         Nodes(call.backend.store, call.backend.clock).cordon(call.caller, request.node_name, reason)
     except NotFound as error:
         message = f'failed to cordon node {request.node_name}: nodes "{request.node_name}" not found'
-        raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, message) from error
+        raise Rejected(Code.NOT_FOUND, message) from error
 
 
-@answers("PreemptOnNode", "api.Node")
+@CALLS.answers("PreemptOnNode", "api.Node")
 def preempt_on_node(call: Rpc, request: node.NodePreemptRequest) -> None:
     """Take the places of the jobs of some queues that run on a node of an executor; without queues of none."""
     where = _on_node(call, request, "preempt")
     try:
         JobBatches(call.backend).preempt(call.caller, where, node=request.name)
     except HoldfastError as error:
-        raise ArmadaRefusal.of(error, f"error preempting jobs on executor {request.name}: {error.message}") from error
+        raise Rejected.of(error, f"error preempting jobs on executor {request.name}: {error.message}") from error
 
 
-@answers("CancelOnNode", "api.Node")
+@CALLS.answers("CancelOnNode", "api.Node")
 def cancel_on_node(call: Rpc, request: node.NodeCancelRequest) -> None:
     """Cancel the jobs of some queues that run on a node of an executor; without queues none."""
     where = _on_node(call, request, "cancel")
     try:
         JobBatches(call.backend).cancel(call.caller, where, CANCELLED_ON_NODE)
     except HoldfastError as error:
-        raise ArmadaRefusal.of(error, f"error canceling jobs on executor {request.name}: {error.message}") from error
+        raise Rejected.of(error, f"error canceling jobs on executor {request.name}: {error.message}") from error
 
 
 def _on_node(call: Rpc, request: node.NodePreemptRequest | node.NodeCancelRequest, verb: str) -> JobFilter:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import grpc
-
 from holdfast.api.armada._generated import submit
-from holdfast.api.armada.calls import answers
+from holdfast.api.armada.calls import CALLS
 from holdfast.api.armada.plain import fill, plain
-from holdfast.api.armada.refusals import ArmadaRefusal, refuse
+from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.errors import InvalidPolicy, NotFound
 from holdfast.service.manifests import armada
 from holdfast.service.operations.catalogue import Policies
@@ -22,13 +20,13 @@ if TYPE_CHECKING:
 _SERVICE = "api.RetryPolicyService"
 
 
-@answers("CreateRetryPolicy", _SERVICE)
+@CALLS.answers("CreateRetryPolicy", _SERVICE)
 def create_policy(call: Rpc, message: submit.RetryPolicy) -> None:
     """Create a policy, or replace the one of its name, as upstream does."""
     Policies(call.backend.store).put(call.caller, _read(message))
 
 
-@answers("UpdateRetryPolicy", _SERVICE)
+@CALLS.answers("UpdateRetryPolicy", _SERVICE)
 def update_policy(call: Rpc, message: submit.RetryPolicy) -> None:
     """Replace a policy, which must be there."""
     policy = _read(message)
@@ -36,10 +34,10 @@ def update_policy(call: Rpc, message: submit.RetryPolicy) -> None:
         Policies(call.backend.store).put(call.caller, policy, create=False)
     except NotFound as error:
         detail = f'error: could not find retry policy "{message.name}"'
-        raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, detail) from error
+        raise Rejected(Code.NOT_FOUND, detail) from error
 
 
-@answers("DeleteRetryPolicy", _SERVICE)
+@CALLS.answers("DeleteRetryPolicy", _SERVICE)
 def delete_policy(call: Rpc, request: submit.RetryPolicyDeleteRequest) -> None:
     """Delete a policy and detach it from the queues that name it; one that is not there is deleted already."""
     _require_name(request.name)
@@ -47,7 +45,7 @@ def delete_policy(call: Rpc, request: submit.RetryPolicyDeleteRequest) -> None:
         Policies(call.backend.store).delete(call.caller, request.name, detach=True)
 
 
-@answers("GetRetryPolicy", _SERVICE)
+@CALLS.answers("GetRetryPolicy", _SERVICE)
 def get_policy(call: Rpc, request: submit.RetryPolicyGetRequest) -> submit.RetryPolicy:
     """Read a policy."""
     _require_name(request.name)
@@ -55,10 +53,10 @@ def get_policy(call: Rpc, request: submit.RetryPolicyGetRequest) -> submit.Retry
         return _message(Policies(call.backend.store).get(call.caller, request.name))
     except NotFound as error:
         message = f'error: could not find retry policy "{request.name}"'
-        raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, message) from error
+        raise Rejected(Code.NOT_FOUND, message) from error
 
 
-@answers("GetRetryPolicies", _SERVICE)
+@CALLS.answers("GetRetryPolicies", _SERVICE)
 def get_policies(call: Rpc, _sent: submit.RetryPolicyListRequest) -> submit.RetryPolicyList:
     """Read all policies, by name."""
     policies = Policies(call.backend.store).list(call.caller)

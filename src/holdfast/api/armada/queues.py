@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import grpc
-
 from holdfast.api.armada._generated import submit
-from holdfast.api.armada.calls import answers
+from holdfast.api.armada.calls import CALLS
 from holdfast.api.armada.plain import fill, plain
-from holdfast.api.armada.refusals import ArmadaRefusal, refuse
+from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.domain.job import Queue
 from holdfast.domain.record import evolve
 from holdfast.errors import Forbidden, HoldfastError, InvalidManifest, NotFound
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 _BOTH = ("api.QueueService", "api.Submit")
 
 
-@answers("CreateQueue", *_BOTH)
+@CALLS.answers("CreateQueue", *_BOTH)
 def create_queue(call: Rpc, queue: submit.Queue) -> None:
     """Create a queue, or replace the one of its name, as upstream does; a new one without an owner is the caller's."""
     owned = submit.Queue(user_owners=[call.caller.principal.name])
@@ -33,7 +31,7 @@ def create_queue(call: Rpc, queue: submit.Queue) -> None:
     _put(call, queue, new, invalid_as="error validating queue: {}", else_as="error creating queue: {}")
 
 
-@answers("UpdateQueue", *_BOTH)
+@CALLS.answers("UpdateQueue", *_BOTH)
 def update_queue(call: Rpc, queue: submit.Queue) -> None:
     """Replace a queue, or create it, as upstream does; what is left out of policies and owners is removed."""
     _put(call, queue, queue, invalid_as="error: {}", else_as="error updating queue: {}", read=armada.updated_queue)
@@ -63,10 +61,10 @@ def _put(
         refuse(invalid_as.format(error.problems[0].message), error.problems)
     except HoldfastError as error:
         message = error.problems[0].message if error.problems else error.message
-        raise ArmadaRefusal.of(error, else_as.format(message)) from error
+        raise Rejected.of(error, else_as.format(message)) from error
 
 
-@answers("CreateQueues", *_BOTH)
+@CALLS.answers("CreateQueues", *_BOTH)
 def create_queues(call: Rpc, queue_list: submit.QueueList) -> submit.BatchQueueCreateResponse:
     """Create many queues, and say which of them could not be."""
     answer = submit.BatchQueueCreateResponse()
@@ -75,7 +73,7 @@ def create_queues(call: Rpc, queue_list: submit.QueueList) -> submit.BatchQueueC
     return answer
 
 
-@answers("UpdateQueues", *_BOTH)
+@CALLS.answers("UpdateQueues", *_BOTH)
 def update_queues(call: Rpc, queue_list: submit.QueueList) -> submit.BatchQueueUpdateResponse:
     """Replace many queues, and say which of them could not be."""
     answer = submit.BatchQueueUpdateResponse()
@@ -90,11 +88,17 @@ def _each(
     for queue in queue_list.queues:
         try:
             put(call, queue)
-        except ArmadaRefusal as error:
-            yield queue, error.in_go()
+        except Rejected as error:
+            yield queue, go_status(error)
 
 
-@answers("DeleteQueue", *_BOTH)
+def go_status(error: Rejected) -> str:
+    """Return a refusal as Go prints a status, which upstream answers for each part of a batch."""
+    name = "".join(part.capitalize() for part in error.code.name.split("_"))
+    return f"rpc error: code = {name} desc = {error.message}"
+
+
+@CALLS.answers("DeleteQueue", *_BOTH)
 def delete_queue(call: Rpc, request: submit.QueueDeleteRequest) -> None:
     """Delete a queue; one that is not there is deleted already, as upstream has it."""
     try:
@@ -102,21 +106,21 @@ def delete_queue(call: Rpc, request: submit.QueueDeleteRequest) -> None:
     except NotFound:
         return
     except Forbidden as error:
-        raise ArmadaRefusal.of(error, f"error deleting queue {request.name}: {error.message}") from error
+        raise Rejected.of(error, f"error deleting queue {request.name}: {error.message}") from error
     except HoldfastError as error:
         refuse(f"error deleting queue {request.name}: {error.message}", error.problems)
 
 
-@answers("GetQueue", *_BOTH)
+@CALLS.answers("GetQueue", *_BOTH)
 def get_queue(call: Rpc, request: submit.QueueGetRequest) -> submit.Queue:
     """Read a queue."""
     queue = _found(call, request.name)
     if queue is None:
-        raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, f'error: could not find queue "{request.name}"')
+        raise Rejected(Code.NOT_FOUND, f'error: could not find queue "{request.name}"')
     return _message(queue)
 
 
-@answers("GetQueues", *_BOTH)
+@CALLS.answers("GetQueues", *_BOTH)
 def get_queues(call: Rpc, request: submit.StreamingQueueGetRequest) -> Iterator[submit.StreamingQueueMessage]:
     """Read all queues, or so many, by name; a marker ends them."""
     queues = Queues(call.backend.store).list(call.caller)
@@ -125,13 +129,13 @@ def get_queues(call: Rpc, request: submit.StreamingQueueGetRequest) -> Iterator[
     yield submit.StreamingQueueMessage(end=submit.EndMarker())
 
 
-@answers("CordonQueue", "api.QueueService")
+@CALLS.answers("CordonQueue", "api.QueueService")
 def cordon_queue(call: Rpc, request: submit.QueueCordonRequest) -> None:
     """Have a queue start no more jobs; its policies and permissions stay."""
     _cordoned(call, request.name, cordon=True)
 
 
-@answers("UncordonQueue", "api.QueueService")
+@CALLS.answers("UncordonQueue", "api.QueueService")
 def uncordon_queue(call: Rpc, request: submit.QueueUncordonRequest) -> None:
     """Have a queue start jobs again."""
     _cordoned(call, request.name, cordon=False)
@@ -146,7 +150,7 @@ def _cordoned(call: Rpc, name: str, *, cordon: bool) -> None:
             call.caller, name, lambda queue: evolve(queue or Queue(name), paused=cordon), create=False
         )
     except NotFound as error:
-        raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, f'could not find queue "{name}"') from error
+        raise Rejected(Code.NOT_FOUND, f'could not find queue "{name}"') from error
 
 
 def _found(call: Rpc, name: str) -> Queue | None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import grpc
-
 from holdfast.api.armada._generated import health, submit
-from holdfast.api.armada.calls import answers
+from holdfast.api.armada.calls import CALLS
 from holdfast.api.armada.plain import plain
-from holdfast.api.armada.refusals import ArmadaRefusal, refuse
+from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.domain.record import evolve
 from holdfast.errors import InvalidRequest, NotFound
 from holdfast.service.manifests import armada
@@ -36,10 +34,10 @@ _WAITING = ("Queued", "BackOff", "Waiting", "Held")
 _STATES = {submit.QUEUED: _WAITING, submit.PENDING: ("Running",), submit.RUNNING: ("Running",)}
 
 
-@answers("SubmitJobs", "api.Submit")
+@CALLS.answers("SubmitJobs", "api.Submit")
 def submit_jobs(call: Rpc, request: submit.JobSubmitRequest) -> submit.JobSubmitResponse:
     """Submit jobs, all or none; one whose client id is known is answered with its job."""
-    _require_queue(call, request.queue, grpc.StatusCode.PERMISSION_DENIED)
+    _require_queue(call, request.queue, Code.PERMISSION_DENIED)
     items = _items(request)
     sizes = [_size(item) for item in request.job_request_items]
     submissions = Submissions(call.backend)
@@ -83,7 +81,7 @@ def _size(item: submit.JobSubmitRequestItem) -> int:
     return pods[0].ByteSize() if pods else 0
 
 
-@answers("CancelJobs", "api.Submit")
+@CALLS.answers("CancelJobs", "api.Submit")
 def cancel_jobs(call: Rpc, request: submit.JobCancelRequest) -> submit.CancellationResult:
     """Cancel jobs by their ids; without any, the whole job set."""
     _check_reason(request.reason)
@@ -95,12 +93,12 @@ def cancel_jobs(call: Rpc, request: submit.JobCancelRequest) -> submit.Cancellat
         cancel_job_set(call, whole_set)
         return submit.CancellationResult(cancelled_ids=[""])
     _check_job_set(request.queue, request.job_set_id)
-    _require_queue(call, request.queue, grpc.StatusCode.NOT_FOUND)
+    _require_queue(call, request.queue, Code.NOT_FOUND)
     JobBatches(call.backend).cancel(call.caller, _meant(call, request.queue, request.job_set_id, ids), request.reason)
     return submit.CancellationResult(cancelled_ids=ids)
 
 
-@answers("CancelJobSet", "api.Submit")
+@CALLS.answers("CancelJobSet", "api.Submit")
 def cancel_job_set(call: Rpc, request: submit.JobSetCancelRequest) -> None:
     """Cancel the jobs of a set, or those of them in some states."""
     _check_reason(request.reason)
@@ -108,37 +106,37 @@ def cancel_job_set(call: Rpc, request: submit.JobSetCancelRequest) -> None:
     states = set(request.filter.states)
     if (submit.PENDING in states) is not (submit.RUNNING in states):
         refuse("unsupported state combination - state PENDING and RUNNING must always be used together")
-    _require_queue(call, request.queue, grpc.StatusCode.NOT_FOUND)
+    _require_queue(call, request.queue, Code.NOT_FOUND)
     names = sorted({name for state in states for name in _STATES.get(state, ())})
     if not states or names:
         where = _meant(call, request.queue, request.job_set_id, states=names)
         JobBatches(call.backend).cancel(call.caller, where, request.reason)
 
 
-@answers("PreemptJobs", "api.Submit")
+@CALLS.answers("PreemptJobs", "api.Submit")
 def preempt_jobs(call: Rpc, request: submit.JobPreemptRequest) -> submit.PreemptionResult:
     """Take the places of jobs; one that has none is left alone, of which upstream says nothing either."""
     _check_reason(request.reason)
     _check_job_set(request.queue, request.job_set_id)
-    _require_queue(call, request.queue, grpc.StatusCode.NOT_FOUND)
+    _require_queue(call, request.queue, Code.NOT_FOUND)
     if request.job_ids:
         where = _meant(call, request.queue, request.job_set_id, request.job_ids)
         JobBatches(call.backend).preempt(call.caller, where, request.reason)
     return submit.PreemptionResult(preemption_results=dict.fromkeys(request.job_ids, ""))
 
 
-@answers("ReprioritizeJobs", "api.Submit")
+@CALLS.answers("ReprioritizeJobs", "api.Submit")
 def reprioritize_jobs(call: Rpc, request: submit.JobReprioritizeRequest) -> submit.JobReprioritizeResponse:
     """Give jobs another priority; without ids, the whole job set."""
     _check_job_set(request.queue, request.job_set_id)
-    _require_queue(call, request.queue, grpc.StatusCode.NOT_FOUND)
+    _require_queue(call, request.queue, Code.NOT_FOUND)
     where = _meant(call, request.queue, request.job_set_id, request.job_ids or None)
     JobBatches(call.backend).reprioritize(call.caller, where, -armada.priority_of(request.new_priority))
     changed = request.job_ids or [f"all jobs in job set {request.job_set_id}"]
     return submit.JobReprioritizeResponse(reprioritization_results=dict.fromkeys(changed, ""))
 
 
-@answers("PreemptOnQueue", "api.QueueService")
+@CALLS.answers("PreemptOnQueue", "api.QueueService")
 def preempt_on_queue(call: Rpc, request: submit.QueuePreemptRequest) -> None:
     """Take the places of what runs in a queue, or of that with some priority classes."""
     if not request.name:
@@ -148,7 +146,7 @@ def preempt_on_queue(call: Rpc, request: submit.QueuePreemptRequest) -> None:
         JobBatches(call.backend).preempt(call.caller, where)
 
 
-@answers("CancelOnQueue", "api.QueueService")
+@CALLS.answers("CancelOnQueue", "api.QueueService")
 def cancel_on_queue(call: Rpc, request: submit.QueueCancelRequest) -> None:
     """Cancel the jobs of a queue that are in some states, or those of them with some priority classes."""
     if not request.name:
@@ -192,11 +190,11 @@ def _pages(call: Rpc, where: JobFilter) -> Iterator[Sequence[Job]]:
         after = page.next_after
 
 
-def _require_queue(call: Rpc, name: str, code: grpc.StatusCode) -> None:
+def _require_queue(call: Rpc, name: str, code: Code) -> None:
     try:
         Queues(call.backend.store).require(call.caller, name)
     except NotFound as error:
-        raise ArmadaRefusal(code, f'could not find queue "{name}"') from error
+        raise Rejected(code, f'could not find queue "{name}"') from error
 
 
 def _check_reason(reason: str) -> None:
@@ -213,7 +211,7 @@ def _check_job_set(queue: str, job_set: str) -> None:
         refuse('value "" is invalid for field "JobSetId": jobset cannot be empty')
 
 
-@answers("Health", "api.Submit", "api.Event")
+@CALLS.answers("Health", "api.Submit", "api.Event")
 def healthy(_asked: Rpc, _sent: object) -> health.HealthCheckResponse:
     """Say that the door works."""
     return health.HealthCheckResponse(status=health.HealthCheckResponse.SERVING)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from google.protobuf.descriptor import FieldDescriptor
 
 from holdfast.api.armada.plain import AMOUNT, EMBEDDED, TEXT
-from holdfast.api.armada.refusals import refuse
+from holdfast.api.connect.refusals import refuse
 from holdfast.errors import Problem
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def read(text: bytes, message: Message) -> None:
     """Fill a message from JSON; what it has no field for is left out, and no text is an empty message.
 
     Raises:
-        ArmadaRefusal: It is no JSON, or has something of another type than its field.
+        Rejected: It is no JSON, or has something of another type than its field.
     """
     if not text.strip():
         return
@@ -126,7 +126,7 @@ def read_query(pairs: Sequence[tuple[str, str]], message: Message) -> None:
     """Fill a message's own fields from a query; what it has no field for is left out.
 
     Raises:
-        ArmadaRefusal: A value is none of its field's.
+        Rejected: A value is none of its field's.
     """
     fields = {name: field for field in _fields_of(message) for name in (field.name, field.json_name)}
     for name, text in pairs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from holdfast.domain.record import Struct, evolve
@@ -12,49 +12,55 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
+    from holdfast.api.connect.following import Following
     from holdfast.api.protobuf import Protocol
     from holdfast.domain.audit import Caller
     from holdfast.service.operations.backend import Backend
 
 
 class Rpc(Struct, frozen=True):
-    """A remote call as its method finds it: who makes it, and what it works with."""
+    """A remote call as its method sees it: the caller, and what to answer with."""
 
     backend: Backend
     caller: Caller
     door: Any = None
-    """What else the door has, of its own kind."""
+    """What the methods of one door share beside the backend."""
     reached: str = ""
-    """Where its caller reached the server, as ``HOST:PORT``; empty where that is not known."""
+    """The address at which the caller reached the server, as ``HOST:PORT``; empty if it is not known."""
     scheme: str = "http"
-    """By which protocol."""
+    """The scheme of that address."""
 
 
-Answer: TypeAlias = "Message | Future[Any] | None"
-"""A message, now or in a future; ``None`` is an empty one."""
+Answer: TypeAlias = "Message | Iterable[Message] | Future[Any] | None"
+"""One message, all messages of a finite stream, or a future message; ``None`` is an empty one."""
 Call: TypeAlias = Callable[[Rpc, Any], Answer]
+Stream: TypeAlias = "Callable[[Rpc, Any, Following], AsyncGenerator[Sequence[Any], None]]"
+"""Follows events: yields the messages that are ready at the same time, as long as the client reads."""
 C = TypeVar("C", bound=Call)
-_READING = ("Get", "List", "Lookup", "Fetch", "Health")
+S = TypeVar("S", bound=Stream)
+_READING = ("Get", "List", "Lookup", "Fetch", "Health", "Watch", "Logs")
 """How the names of methods begin that change nothing."""
 
 
 class Method(Struct, frozen=True):
-    """One method of a service."""
+    """One method of a service; not implemented if it has neither a call nor a stream."""
 
     service: str
     name: str
     sent: type[Message]
     answered: type[Message]
+    is_stream: bool = False
+    """Whether the protocol declares several messages as the answer."""
     call: Call | None = None
-    """``None``: it is not implemented."""
+    stream: Stream | None = None
     why_not: str = ""
-    """Why, if there is a reason."""
+    """Why it is not implemented, if there is a reason."""
     together: bool = False
-    """Whether calls that come at about the same time are answered together, as far as they are small."""
+    """Whether small calls that arrive at about the same time are answered together."""
 
     @property
     def path(self) -> str:
-        """Where it is called, in Connect as in gRPC."""
+        """The path of the method, the same in Connect and in gRPC."""
         return f"/{self.service}/{self.name}"
 
     @property
@@ -67,7 +73,7 @@ class Methods:
     """The methods of a door's services, by their paths."""
 
     def __init__(self, protocol: Protocol, *services: str) -> None:
-        """Begin with methods of which none is implemented."""
+        """Begin with the declared methods, none of them implemented."""
         self.methods: dict[str, Method] = {}
         self.services = services
         for service in services:
@@ -75,20 +81,32 @@ class Methods:
                 request, answered = (
                     protocol.message(descriptor.full_name) for descriptor in (declared.input_type, declared.output_type)
                 )
-                method = Method(service, declared.name, request, answered)
+                method = Method(service, declared.name, request, answered, declared.server_streaming)
                 self.methods[method.path] = method
 
-    def answers(self, method: str, service: str, *, together: bool = False) -> Callable[[C], C]:
-        """Register the decorated function for a method."""
+    def answers(self, method: str, *services: str, together: bool = False) -> Callable[[C], C]:
+        """Register the decorated function for a method of these services."""
 
         def register(call: C) -> C:
-            path = f"/{service}/{method}"
-            self.methods[path] = evolve(self.methods[path], call=call, together=together)
+            self._change(method, services, call=call, together=together)
             return call
+
+        return register
+
+    def streams(self, method: str, *services: str) -> Callable[[S], S]:
+        """Register the decorated function for a method of these services that follows events."""
+
+        def register(stream: S) -> S:
+            self._change(method, services, stream=stream)
+            return stream
 
         return register
 
     def leave_out(self, method: str, service: str, why: str) -> None:
         """Say why a method is not implemented."""
-        path = f"/{service}/{method}"
-        self.methods[path] = evolve(self.methods[path], why_not=why)
+        self._change(method, [service], why_not=why)
+
+    def _change(self, method: str, services: Iterable[str], **changes: Any) -> None:  # noqa: ANN401 - of its fields
+        for service in services:
+            path = f"/{service}/{method}"
+            self.methods[path] = evolve(self.methods[path], **changes)

@@ -98,13 +98,14 @@ NAMES = (*_OUT, IDENTITY)
 
 
 def decompress(name: str, share: MemoryShare, largest: int) -> None:
-    """Replace the body of a share by what it was before it was compressed.
+    """Decompress the body of a share.
 
     Raises:
-        Rejected: It is too large, is broken, or nobody here knows how it was compressed.
-        Unavailable: There is no room for it now.
+        Rejected: It is too large or broken, or the server does not know the compression.
+        Unavailable: There is not enough memory now.
     """
-    if name in {"", IDENTITY}:
+    if name == IDENTITY:
+        _require_fit(len(share.body), largest)
         return
     if name not in _IN:
         message = f"unknown compression {name!r}; this server knows {', '.join(NAMES)}"

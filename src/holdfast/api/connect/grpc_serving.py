@@ -1,26 +1,25 @@
 """Answers a door's calls by gRPC: the same methods, callers and refusals as by Connect, on a port of its own.
 
-Only this machine reaches it; others come in by Connect, at the address of the server. Who calls is known before a
-message is waited for, and that no longer than a request may take to arrive.
+The caller is known before a message is waited for, and that no longer than a request may take to arrive. To gRPC each
+method is a stream: only so it hands over a call whose message is not there yet.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import threading
-from typing import TYPE_CHECKING, TypeAlias
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import grpc
 
-from holdfast.api.arrivals import Arrivals
 from holdfast.api.connect import compression
-from holdfast.api.connect._generated import status
+from holdfast.api.connect.arrivals import Arrivals
 from holdfast.api.connect.calls import Rpc
 from holdfast.api.connect.landing import Landing
-from holdfast.api.connect.refusals import Code, Rejected, described, violations_of
-from holdfast.api.connect.serving import LARGEST_MESSAGE, PROTO, read, rejected
-from holdfast.api.trailers import DETAILS, cut, fitting
+from holdfast.api.connect.refusals import Code, Rejected
+from holdfast.api.connect.serving import decode, rejected
+from holdfast.api.connect.trailers import cut, trailers
 from holdfast.domain.record import Struct
 from holdfast.errors import HoldfastError, Unavailable
 
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from holdfast.api.connect.calls import Method, Methods
     from holdfast.api.connect.serving import Setup
     from holdfast.domain.audit import Caller
-    from holdfast.errors import Problem
 
 Context: TypeAlias = "grpc.aio.ServicerContext[bytes, bytes]"
 _STOPPING_S = 2.0
@@ -42,8 +40,10 @@ _MOST_CALLS = 256
 _MOST_BEGUN = 1024
 """Calls of which a message is waited for; more are refused."""
 _HANDSHAKE_MS = 10_000
-_BEYOND = 16 * 1024 * 1024
-"""Bytes above the largest message that gRPC lets through, so that it is refused here, as its sender's mistake."""
+_BEYOND = 4
+"""The part of the largest message by which gRPC lets through a larger one, so that it is refused here, in words."""
+LARGEST_OF_STREAM = 16 * 1024
+"""Bytes of a message that is kept for as long as a client follows events."""
 _STATUS = {code: grpc.StatusCode[code.name.replace("CANCELED", "CANCELLED")] for code in Code}
 _log = logging.getLogger(__name__)
 
@@ -51,39 +51,51 @@ _log = logging.getLogger(__name__)
 class GrpcSettings(Struct, frozen=True):
     """Where a door listens, and how much its callers may take."""
 
+    loop: asyncio.AbstractEventLoop
+    """The event loop of all servers: in one process, gRPC can wait on one without errors in its log."""
     place: tuple[str, int]
     """The address and the port; 0 is any free one."""
+    setting: str
+    """The name of the setting that says so."""
     connections: int
-    """At a time."""
+    """How many clients may be connected at a time."""
     request_s: float
     """How long a message may take to arrive."""
+    largest: int
+    """Bytes of a message."""
+    certificate: Callable[[], tuple[bytes, bytes]] | None = None
+    """Returns the current key and certificate; ``None``: the door speaks without TLS."""
+
+    def arrivals(self, most: int | None = None) -> Arrivals:
+        """Return the room for messages that are waited for, at most so many at a time."""
+        return Arrivals(self.largest + self.largest // _BEYOND, self.request_s, most=most)
 
 
 class GrpcServer:
-    """The calls of a door by gRPC, in a thread with an event loop of its own."""
+    """The calls of a door by gRPC."""
 
     def __init__(
         self,
         calls: Methods,
         setup: Setup,
         caller: Callable[[str | None, str], Awaitable[Caller]],
-        listening: GrpcSettings,
+        settings: GrpcSettings,
+        beside: Sequence[grpc.GenericRpcHandler] = (),
     ) -> None:
         """Prepare to listen.
 
         Args:
             calls: What is answered.
             setup: What answers.
-            caller: Says who calls, from the authorization that was sent and the address it came from.
-            listening: Where, and how much callers may take.
+            caller: Returns the caller, given the authorization and the address that the call came from.
+            settings: Where to listen, and how much callers may take.
+            beside: What else is answered, without asking for the caller.
         """
-        self._calls, self._setup, self._caller = calls, setup, caller
-        self._host, self._port = listening.place
-        self._limits = listening
-        self._arrivals = Arrivals(LARGEST_MESSAGE + _BEYOND, listening.request_s)
-        self._loop = asyncio.new_event_loop()
-        self._landing = Landing(self._loop)
-        self._thread = threading.Thread(target=self._loop.run_forever, name="fluster-grpc", daemon=True)
+        self._calls, self._setup, self._caller, self._settings = calls, setup, caller, settings
+        self._beside = beside
+        self._arrivals = settings.arrivals()
+        self._landing = Landing()
+        self._following = setup.following()
         self._server: grpc.aio.Server | None = None
         self._answering = 0
 
@@ -93,124 +105,143 @@ class GrpcServer:
         Raises:
             Unavailable: The port is taken.
         """
-        self._thread.start()
         try:
-            port = asyncio.run_coroutine_threadsafe(self._open(), self._loop).result()
+            port = asyncio.run_coroutine_threadsafe(self._open(), self._settings.loop).result()
         except RuntimeError as error:
+            host, number = self._settings.place
             self.close()
-            msg = f"port {self._port} on {self._host} is taken"
-            hint = "choose another with HOLDFAST_FLUSTER_LISTEN, or port 0 for any free one"
+            msg = f"port {number} on {host} is taken"
+            hint = f"choose another with {self._settings.setting}, or port 0 for any free one"
             raise Unavailable(msg, hint=hint) from error
-        return f"{self._place}:{port}"
+        return f"{self._host}:{port}"
 
     @property
-    def _place(self) -> str:
-        return f"[{self._host}]" if ":" in self._host else self._host
+    def _host(self) -> str:
+        host, _ = self._settings.place
+        return f"[{host}]" if ":" in host else host
 
     async def _open(self) -> int:
+        settings = self._settings
         options = [
             ("grpc.max_receive_message_length", self._arrivals.largest),
-            ("grpc.max_send_message_length", LARGEST_MESSAGE),
+            ("grpc.max_send_message_length", settings.largest),
             *compression.IN_GRPC,
             ("grpc.so_reuseport", 0),
-            ("grpc.max_allowed_incoming_connections", self._limits.connections),
+            ("grpc.max_allowed_incoming_connections", settings.connections),
             ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MS),
         ]
-        server = self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=_MOST_CALLS + _MOST_BEGUN)
+        most = self._setup.listeners.most + _MOST_CALLS + _MOST_BEGUN
+        server = self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=most)
         for service in self._calls.services:
-            methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
-                method.name: grpc.stream_stream_rpc_method_handler(self._handler(method))
-                for method in self._calls.methods.values()
-                if method.service == service
-            }
-            server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, methods),))
-        port = server.add_insecure_port(f"{self._place}:{self._port}")
+            methods = [method for method in self._calls.methods.values() if method.service == service]
+            handlers = {method.name: self._handler(method) for method in methods}
+            server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
+        server.add_generic_rpc_handlers(self._beside)
+        place = f"{self._host}:{settings.place[1]}"
+        if settings.certificate is None:
+            port = server.add_insecure_port(place)
+        else:
+            port = server.add_secure_port(place, _credentials(settings.certificate))
         await server.start()
         return port
 
     def close(self) -> None:
         """Stop listening, after a moment for the calls under way."""
         if self._server is not None:
-            asyncio.run_coroutine_threadsafe(self._server.stop(_STOPPING_S), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
+            asyncio.run_coroutine_threadsafe(self._server.stop(_STOPPING_S), self._settings.loop).result()
 
-    def _handler(self, method: Method) -> Callable[[object, Context], Awaitable[None]]:
-        async def answered(_: object, context: Context) -> None:  # to gRPC a stream: only so it is there from the start
-            try:
-                await context.write(await self._answer(method, context))
-            except (Rejected, HoldfastError) as error:
-                refused = rejected(error)
-            except Exception:  # noqa: BLE001 - what nobody foresaw ends this call alone
-                _log.exception("%s failed", method.path)
-                refused = Rejected(Code.INTERNAL, "An unexpected error inside Holdfast.")
-            else:
-                return
-            await context.abort(_STATUS[refused.code], cut(refused.message), _beside(refused))
+    def _handler(self, method: Method) -> grpc.RpcMethodHandler[Any, Any]:
+        return handler(method.path, lambda context: self._answer(method, context))
 
-        return answered
-
-    async def _answer(self, method: Method, context: Context) -> bytes:
+    async def _answer(self, method: Method, context: Context) -> None:
         metadata = {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
         caller = await self._caller(metadata.get("authorization"), context.peer())
+        call = Rpc(self._setup.backend, caller, self._setup.door)
         with self._setup.budget.share() as share:
-            await self._message(context, share)
-            return await self._called(method, Rpc(self._setup.backend, caller, self._setup.door), share)
+            await receive_message(context, share, self._arrivals)
+            if method.stream is None:
+                for answer in await self._called(method, call, share):
+                    await context.write(answer)
+                return
+            encoding = compression.encoding_of(share.body)
+            request = await self._following.run(decode, method.sent, share, LARGEST_OF_STREAM, encoding)
+        async with aclosing(method.stream(call, request, self._following)) as parts:
+            async for part in parts:
+                for message in part:
+                    await context.write(message.SerializeToString())
+                del part  # the next one may be long in coming
 
-    async def _called(self, method: Method, call: Rpc, share: MemoryShare) -> bytes:
+    async def _called(self, method: Method, call: Rpc, share: MemoryShare) -> Sequence[bytes]:
         if self._answering >= _MOST_CALLS:
             raise Rejected(Code.RESOURCE_EXHAUSTED, "too many calls are being answered at the moment")
+        largest = self._settings.largest
 
-        def answered() -> Message | Future[Message]:
+        def answered() -> Sequence[Message] | Future[Message]:
             with share:
-                with share.turn(is_packed=is_packed):
-                    compression.decompress(encoding, share, LARGEST_MESSAGE)
-                    request = read(method.sent, PROTO, share)
+                request = decode(method.sent, share, largest, encoding)
                 return self._setup.answer(method, call, request)
 
         encoding = compression.encoding_of(share.body)
-        is_packed = encoding != compression.IDENTITY
-        size = LARGEST_MESSAGE if is_packed else len(share.body)
+        size = len(share.body) if encoding == compression.IDENTITY else largest
         self._answering += 1
         try:
-            return await self._setup.answered(method, size, answered, _told, self._landing)
+            return await self._setup.answered(method, size, answered, _encode, self._landing)
         finally:
             self._answering -= 1
 
-    async def _message(self, context: Context, share: MemoryShare) -> None:
-        """Wait for what is asked.
 
-        Raises:
-            Rejected: It does not come, or is too large.
-            Unavailable: There is no room for it.
-        """
+def handler(path: str, answer: Callable[[Context], Awaitable[None]]) -> grpc.RpcMethodHandler[Any, Any]:
+    """Return what gRPC calls for a method: errors of ``answer`` end the call as refusals."""
 
-        async def read() -> bytes | None:
-            body: object = await context.read()
-            return body if isinstance(body, bytes) else None
-
+    async def answered(_: object, context: Context) -> None:
         try:
-            body = await self._arrivals.message(share, read)
-        except TimeoutError as error:
-            raise Rejected(Code.CANCELED, "the message of the call does not come") from error
-        if body is None:
-            raise Rejected(Code.INVALID_ARGUMENT, "the call has no message")
-        if len(body) > LARGEST_MESSAGE:
-            raise compression.too_large(LARGEST_MESSAGE)
+            await answer(context)
+        except grpc.aio.BaseError:  # the client has left
+            return
+        except (Rejected, HoldfastError) as error:
+            refused = rejected(error)
+        except Exception:  # noqa: BLE001 - an unexpected error ends this call alone
+            _log.exception("%s failed", path)
+            refused = Rejected(Code.INTERNAL, "An unexpected error inside Holdfast.")
+        else:
+            return
+        await context.abort(_STATUS[refused.code], cut(refused.message), trailers(refused))
+
+    return grpc.stream_stream_rpc_method_handler(answered)
 
 
-def _beside(refused: Rejected) -> tuple[tuple[str, bytes], ...]:
-    """Return what stands beside a sentence, as headers have room for it."""
+async def receive_message(context: Context, share: MemoryShare, arrivals: Arrivals) -> None:
+    """Wait for the message of a call, and have a share hold it.
 
-    def written(message: str, problems: Sequence[Problem]) -> bytes:
-        whole = status.Status(code=_STATUS[refused.code].value[0], message=message)
-        whole.details.add().Pack(violations_of(problems))
-        return whole.SerializeToString()
+    Raises:
+        Rejected: It does not arrive.
+        Unavailable: There is no room for it.
+    """
 
-    if not refused.problems:
-        return ()
-    return ((DETAILS, fitting(refused.message, refused.problems, described, written)),)
+    async def read() -> bytes | None:
+        body: object = await context.read()
+        return body if isinstance(body, bytes) else None
+
+    try:
+        body = await arrivals.message(share, read)
+    except TimeoutError as error:
+        raise Rejected(Code.CANCELED, "the message of the call does not arrive") from error
+    if body is None:
+        raise Rejected(Code.INVALID_ARGUMENT, "the call has no message")
 
 
-def _told(message: Message) -> bytes:
-    return message.SerializeToString()
+def _encode(messages: Sequence[Message]) -> Sequence[bytes]:
+    return [message.SerializeToString() for message in messages]
+
+
+def _credentials(certificate: Callable[[], tuple[bytes, bytes]]) -> grpc.ServerCredentials:
+    """Show the current certificate, also after it is renewed."""
+    last = certificate()
+
+    def renewed() -> Any:  # noqa: ANN401 - None stands for "as before", which its types do not say
+        nonlocal last
+        before, last = last, certificate()
+        return None if last is before else grpc.ssl_server_certificate_configuration([last])
+
+    first = grpc.ssl_server_certificate_configuration([last])
+    return grpc.dynamic_ssl_server_credentials(first, renewed, require_client_authentication=False)

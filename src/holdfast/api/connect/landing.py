@@ -1,7 +1,7 @@
-"""Brings what threads answer to an event loop: all that came meanwhile at once.
+"""Hands results of threads to an event loop, all that have arrived at once.
 
-To wake a loop costs a call of the system, and takes turns with the thread that wakes it; a thread that answers many
-would do so for each.
+Waking a loop costs a system call, and the GIL changes hands with the thread that wakes it: a thread that answers many
+calls wakes it once for all of them.
 """
 
 from __future__ import annotations
@@ -19,18 +19,17 @@ T = TypeVar("T")
 
 
 class Landing:
-    """Where answers come in, on one event loop."""
+    """The results on their way to one event loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self) -> None:
         """Begin with none."""
-        self._loop = loop
-        self._came: deque[tuple[asyncio.Future[Any], Future[Any]]] = deque()
+        self._arrived: deque[tuple[asyncio.Future[Any], Future[Any]]] = deque()
         self._lock = threading.Lock()
         self._is_woken = False
 
     async def wait(self, future: Future[T]) -> T:
-        """Wait for an answer; who is not waited for any more is told."""
-        waiting: asyncio.Future[T] = self._loop.create_future()
+        """Wait for a result; cancel the future if the waiting is cancelled."""
+        waiting: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         future.add_done_callback(partial(self._land, waiting))
         try:
             return await waiting
@@ -38,21 +37,21 @@ class Landing:
             future.cancel()
             raise
         finally:
-            # An error that it holds refers to this frame: the two would keep each other, and what was sent.
+            # An error that it holds refers to this frame: the two would keep each other, and the request, in memory.
             del waiting, future
 
     def _land(self, waiting: asyncio.Future[Any], future: Future[Any]) -> None:
-        self._came.append((waiting, future))
+        self._arrived.append((waiting, future))
         with self._lock:
             is_woken, self._is_woken = self._is_woken, True
         if not is_woken:
-            self._loop.call_soon_threadsafe(self._deliver)
+            waiting.get_loop().call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:
         with self._lock:
             self._is_woken = False
-        while self._came:
-            waiting, future = self._came.popleft()
+        while self._arrived:
+            waiting, future = self._arrived.popleft()
             if waiting.done() or future.cancelled():
                 continue
             error = future.exception()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Code(StrEnum):
-    """Why a call is refused."""
+    """Why a call is refused, in the order of gRPC's numbers."""
 
     CANCELED = "canceled"
     UNKNOWN = "unknown"
@@ -49,8 +49,13 @@ class Code(StrEnum):
 
     @property
     def http(self) -> int:
-        """The status of HTTP that goes with it."""
+        """The HTTP status that goes with it."""
         return _STATUS.get(self, 500)
+
+    @property
+    def number(self) -> int:
+        """The number that gRPC gives it."""
+        return [*Code].index(self) + 1
 
 
 _STATUS = {
@@ -99,9 +104,9 @@ class Rejected(Exception):
         self.retry_after_s: float | None = None
 
     @classmethod
-    def of(cls, error: HoldfastError) -> Rejected:
-        """Return what an error of ours is here."""
-        rejected = cls(code_of(error), _sentence(error), error.problems)
+    def of(cls, error: HoldfastError, message: str | None = None) -> Rejected:
+        """Return the refusal for an error, with its own sentence or another one."""
+        rejected = cls(code_of(error), message or _sentence(error), error.problems)
         if isinstance(error, RateLimited):
             rejected.retry_after_s = error.retry_after_s
         return rejected

@@ -1,6 +1,6 @@
-"""Answers a door's calls by Connect: a message is posted, and one is answered, over HTTP/1.1 beside REST.
+"""Answers a door's calls by Connect: the client posts a message over HTTP/1.1, beside REST, and gets one back.
 
-A call is answered in a thread, until its time is over. Who calls is known before anything of a message is read.
+A call is answered in a thread, for as long as its client waits. The caller is known before any of the message is read.
 """
 
 from __future__ import annotations
@@ -9,27 +9,27 @@ import asyncio
 import json
 import logging
 from concurrent.futures import Future
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from google.protobuf import json_format
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 from starlette.datastructures import Headers
 
 from holdfast.api.budget import AbandonedError, TooLargeError, read_body
 from holdfast.api.connect import compression
 from holdfast.api.connect.calls import Rpc
+from holdfast.api.connect.following import Following
 from holdfast.api.connect.landing import Landing
 from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.api.entries import read_message, weight_of_json
-from holdfast.domain.record import Struct
+from holdfast.domain.record import Struct, field
 from holdfast.errors import HoldfastError
+from holdfast.service.listeners import Listeners
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
     from concurrent.futures import ThreadPoolExecutor
 
-    from google.protobuf.message import Message
     from starlette.types import Receive, Scope, Send
 
     from holdfast.api.budget import MemoryBudget, MemoryShare
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.service.operations.backend import Backend
 
+T = TypeVar("T")
 PROTO, JSON = "application/proto", "application/json"
 LARGEST_MESSAGE = 64 * 1024 * 1024
 """Bytes, as sent and when it is decompressed: clients bring the files of a workspace in one."""
@@ -49,46 +50,52 @@ _log = logging.getLogger(__name__)
 
 
 class Setup(Struct, frozen=True):
-    """What a door works with."""
+    """What a door answers its calls with, by Connect, by gRPC and by a gateway of its own."""
 
     backend: Backend
     caller: Callable[[Scope], Awaitable[Caller]]
-    """Says who sent a request; refuses strangers."""
+    """Returns the caller of a request over HTTP; refuses strangers."""
     threads: ThreadPoolExecutor
     """Where calls are answered."""
     budget: MemoryBudget
-    """Of what is accepted, and not answered yet."""
+    """Bounds the requests that are accepted and not answered yet."""
     refusal: Callable[[], HoldfastError | None] = lambda: None
-    """Says why nothing may be taken in, if so."""
+    """Returns why nothing may be written now, if so."""
     written: Callable[[], None] = lambda: None
-    """Told after each call that may have written something."""
+    """Called after each call that may have written something."""
     door: object = None
-    """What else the door has for its calls."""
+    """What the methods of one door share beside the backend."""
     together: Callable[[Callable[[], Any]], Future[Any]] | None = None
-    """Has calls answered together that are small, where the door does so with any."""
+    """Answers small calls together, if the door has methods for which it does so."""
+    listeners: Listeners = field(default_factory=lambda: Listeners(lambda: 0, 0))
+    """How many calls may follow events; none unless the door has streams."""
+
+    def following(self) -> Following:
+        """Return what streams work with on one more event loop."""
+        return Following(self.threads, self.listeners.beside())
 
     async def answered(
         self,
         method: Method,
         size: int,
-        call: Callable[[], Message | Future[Message]],
-        encode: Callable[[Message], bytes],
+        call: Callable[[], Sequence[Message] | Future[Message]],
+        encode: Callable[[Sequence[Message]], T],
         landing: Landing,
-    ) -> bytes:
-        """Have a call answered in another thread: together with others if it may be, and its message is small.
+    ) -> T:
+        """Answer a call in another thread; together with others if its method allows that, and its message is small.
 
         Args:
-            method: What is called.
-            size: Bytes of its message.
-            call: Answers it.
-            encode: Writes the answer; in that thread, too, as lists are long.
-            landing: Where answers come in.
+            method: The method.
+            size: Bytes of the message.
+            call: Returns the answer.
+            encode: Encodes the answer, in that thread, too, as lists are long.
+            landing: Hands results to this event loop.
 
         Raises:
-            Rejected, HoldfastError: It is refused.
+            Rejected, HoldfastError: The call is refused.
         """
 
-        def whole() -> bytes | Future[Message]:
+        def whole() -> T | Future[Message]:
             answer = call()
             return answer if isinstance(answer, Future) else encode(answer)
 
@@ -97,16 +104,16 @@ class Setup(Struct, frozen=True):
         try:
             while isinstance(answer, Future):
                 answer = await landing.wait(answer)
-            return answer if isinstance(answer, bytes) else encode(answer)
+            return encode([answer]) if isinstance(answer, Message) else answer
         finally:
             # It holds an error, which refers to this frame, and both would stay until the next collection of garbage.
             del answer
 
-    def answer(self, method: Method, rpc: Rpc, message: Message) -> Message | Future[Message]:
+    def answer(self, method: Method, rpc: Rpc, message: Message) -> Sequence[Message] | Future[Message]:
         """Answer a call.
 
         Raises:
-            Rejected, HoldfastError: It is refused.
+            Rejected, HoldfastError: The call is refused.
         """
         if method.call is None:
             raise Rejected(Code.UNIMPLEMENTED, method.why_not or f"{method.name} is not implemented here")
@@ -116,26 +123,29 @@ class Setup(Struct, frozen=True):
         result = method.call(rpc, message)
         if isinstance(result, Future):
             return result
+        if result is None:
+            result = method.answered()
+        messages = [result] if isinstance(result, Message) else [*result]
         if not method.reads:
             self.written()
-        return method.answered() if result is None else result
+        return messages
 
 
 class Connect:
     """The calls of a door as an ASGI application."""
 
     def __init__(self, calls: Methods, setup: Setup, *, largest: int = LARGEST_MESSAGE) -> None:
-        """Answer these calls; a message has so many bytes at most."""
+        """Answer these calls; a message may have ``largest`` bytes."""
         self._calls = calls
         self._setup = setup
         self._largest = largest
-        self._landing: Landing | None = None
+        self._landing = Landing()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         try:
             body, headers = await self._answer(scope, receive)
-        except _UnlikeError as error:
+        except _HttpError as error:
             await _send(send, error.http, b"", error.headers)
         except TooLargeError as error:
             await _refuse(send, compression.too_large(error.largest))
@@ -156,10 +166,10 @@ class Connect:
             raise Rejected(Code.UNIMPLEMENTED, f"there is no method {scope['path']!r} in the services {services}")
         scope["route"] = method  # for the metrics, which count by its path
         if scope["method"] != "POST":
-            raise _UnlikeError(405, (b"allow", b"POST"))
+            raise _HttpError(405, (b"allow", b"POST"))
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in {PROTO, JSON}:
-            raise _UnlikeError(415, (b"accept-post", f"{PROTO}, {JSON}".encode()))
+            raise _HttpError(415, (b"accept-post", f"{PROTO}, {JSON}".encode()))
         timeout_s = _timeout_of(headers)
         caller = await self._setup.caller(scope)
         call = Rpc(self._setup.backend, caller, self._setup.door, headers.get("host", ""), scope.get("scheme", "http"))
@@ -174,43 +184,39 @@ class Connect:
     async def _called(
         self, method: Method, call: Rpc, kind: str, headers: Headers, share: MemoryShare
     ) -> tuple[bytes, list[tuple[bytes, bytes]]]:
-        encoding = headers.get("content-encoding", compression.IDENTITY).strip().lower()
+        encoding = headers.get("content-encoding", "").strip().lower() or compression.IDENTITY
         accepted = compression.chosen(headers.get("accept-encoding", ""))
 
-        def answered() -> Message | Future[Message]:
+        def answered() -> Sequence[Message] | Future[Message]:
             with share:
-                with share.turn(is_packed=is_packed):
-                    compression.decompress(encoding, share, self._largest)
-                    request = read(method.sent, kind, share)
+                request = decode(method.sent, share, self._largest, encoding, kind)
                 return self._setup.answer(method, call, request)
 
-        is_packed = encoding not in {"", compression.IDENTITY}
-        size = self._largest if is_packed else len(share.body)
-        loop = asyncio.get_running_loop()
-        if self._landing is None:
-            self._landing = Landing(loop)
-        body = await self._setup.answered(method, size, answered, partial(written, kind=kind), self._landing)
+        size = len(share.body) if encoding == compression.IDENTITY else self._largest
+        body = await self._setup.answered(
+            method, size, answered, lambda messages: encode(messages[0], kind), self._landing
+        )
         answer_headers = [(b"content-type", kind.encode()), (b"accept-encoding", ", ".join(compression.NAMES).encode())]
         if accepted != compression.IDENTITY and len(body) >= compression.LEAST:
+            loop = asyncio.get_running_loop()
             body = await loop.run_in_executor(self._setup.threads, compression.compress, accepted, body)
             answer_headers.append((b"content-encoding", accepted.encode()))
         return body, answer_headers
 
 
-class _UnlikeError(Exception):
-    """A request is none of Connect's; it is answered by the status of HTTP alone."""
+class _HttpError(Exception):
+    """A request is not one of Connect; it is answered by an HTTP status alone."""
 
     def __init__(self, http: int, *headers: tuple[bytes, bytes]) -> None:
-        """Remember how."""
         super().__init__(http)
         self.http, self.headers = http, [*headers]
 
 
 def _timeout_of(headers: Headers) -> float | None:
-    """Return how many seconds a caller waits; ``None``: it does not say.
+    """Return how many seconds the client waits; ``None`` if it does not say.
 
     Raises:
-        Rejected: It says so in another way, or speaks another version.
+        Rejected: The header is malformed, or the client speaks another version of the protocol.
     """
     version, timeout = headers.get("connect-protocol-version", _VERSION), headers.get("connect-timeout-ms")
     if version != _VERSION:
@@ -222,33 +228,47 @@ def _timeout_of(headers: Headers) -> float | None:
     return int(timeout) / 1000
 
 
-def read(kind_of_message: type[Message], kind: str, share: MemoryShare) -> Message:
-    """Read a message from the body of a share.
+def decode(
+    kind_of_message: type[Message],
+    share: MemoryShare,
+    largest: int,
+    encoding: str = compression.IDENTITY,
+    kind: str = PROTO,
+) -> Message:
+    """Decompress and decode the body of a share, in the thread that answers the call.
+
+    Args:
+        kind_of_message: The message to decode.
+        share: Holds the body, and counts the memory that this takes.
+        largest: Bytes that the message may have once it is decompressed.
+        encoding: How the body is compressed.
+        kind: The content type: Protocol Buffers or JSON.
 
     Raises:
-        Rejected: It is none.
-        Unavailable: There is no room for it now.
+        Rejected: The body is too large, or is not such a message.
+        Unavailable: There is not enough memory now.
         InvalidRequest: There never is.
     """
-    try:
-        if kind == PROTO:
-            return read_message(kind_of_message, share)
-        share.take(2 * len(share.body) + weight_of_json(share.body))
-        return json_format.Parse(share.body.decode() or "{}", kind_of_message())
-    except (DecodeError, json_format.ParseError, ValueError, TypeError, RecursionError) as error:
-        message = str(error).encode("utf-8", "replace").decode()
-        raise Rejected(
-            Code.INVALID_ARGUMENT, f"the message is no {kind_of_message.DESCRIPTOR.full_name}: {message}"
-        ) from error
+    with share, share.turn(is_packed=encoding != compression.IDENTITY):
+        compression.decompress(encoding, share, largest)
+        try:
+            if kind == PROTO:
+                return read_message(kind_of_message, share)
+            share.take(2 * len(share.body) + weight_of_json(share.body))
+            return json_format.Parse(share.body.decode() or "{}", kind_of_message())
+        except (DecodeError, json_format.ParseError, ValueError, TypeError, RecursionError) as error:
+            reason = str(error).encode("utf-8", "replace").decode()
+            message = f"the message is not a {kind_of_message.DESCRIPTOR.full_name}: {reason}"
+            raise Rejected(Code.INVALID_ARGUMENT, message) from error
 
 
-def written(message: Message, kind: str) -> bytes:
-    """Write a message."""
+def encode(message: Message, kind: str) -> bytes:
+    """Encode a message as Protocol Buffers or JSON."""
     return message.SerializeToString() if kind == PROTO else json_format.MessageToJson(message, indent=None).encode()
 
 
 def rejected(error: Rejected | HoldfastError) -> Rejected:
-    """Return what is told of an error; what is a fault of ours is logged."""
+    """Return the refusal for an error, and log it if it is an internal one."""
     refusal = error if isinstance(error, Rejected) else Rejected.of(error)
     if refusal.code is Code.INTERNAL:
         _log.error("a call failed: %s", refusal.message)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from holdfast.api.connect.grpc_serving import GrpcServer, GrpcSettings
-from holdfast.api.connect.serving import Connect, Setup
+from holdfast.api.connect.serving import LARGEST_MESSAGE, Connect, Setup
 from holdfast.api.fluster import endpoints, jobs, logs, workers  # noqa: F401 - each registers its calls
 from holdfast.api.fluster.calls import CALLS, PREFIX
 from holdfast.domain.record import Struct
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
     from holdfast.service.operations.backend import Backend
 
-__all__ = ["PREFIX", "FlusterDoor", "FlusterSettings", "GrpcSettings"]
+__all__ = ["LARGEST_MESSAGE", "PREFIX", "FlusterDoor", "FlusterSettings", "GrpcSettings"]
 _WORKERS = 8
 
 

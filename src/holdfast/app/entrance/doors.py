@@ -10,6 +10,8 @@ import ipaddress
 import logging
 import secrets
 import sys
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -21,9 +23,10 @@ from holdfast.app.entrance.accounts import other_people
 from holdfast.domain.access import Principal, Via
 from holdfast.domain.record import Struct, evolve
 from holdfast.errors import InvalidSetting, Problem, Unauthenticated, Unavailable
+from holdfast.service.listeners import Listeners
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from contextlib import ExitStack
 
     from starlette.types import ASGIApp, Scope
@@ -46,6 +49,7 @@ _FORWARDED = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host
 HIGHEST_PORT = 65_535
 _ID_BYTES = 8
 _LISTEN = "HOLDFAST_ARMADA_LISTEN"
+_LISTEN_FLUSTER = "HOLDFAST_FLUSTER_LISTEN"
 _log = logging.getLogger(__name__)
 
 
@@ -171,13 +175,29 @@ def open_doors(opening: Opening) -> Mapping[str, str]:
         WrongTokens(opening.backend.clock.now),
         _anonymous(opening.settings, opening.entrance),
     )
-    return {place: address for name in names for place, address in openers[name](opening, visitors).items()}
+    if not names:
+        return {}
+    loop = opening.stack.enter_context(_loop_of_grpc())
+    return {place: address for name in names for place, address in openers[name](opening, visitors, loop).items()}
 
 
-def _open_fluster(opening: Opening, visitors: Visitors) -> Mapping[str, str]:
+@contextmanager
+def _loop_of_grpc() -> Iterator[asyncio.AbstractEventLoop]:
+    """Run an event loop in a thread of its own."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="grpc", daemon=True)
+    thread.start()
+    try:
+        yield loop
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+
+def _open_fluster(opening: Opening, visitors: Visitors, loop: asyncio.AbstractEventLoop) -> Mapping[str, str]:
     place = place_of_fluster(opening.settings)
     try:
-        from holdfast.api.fluster.serving import PREFIX, FlusterDoor, FlusterSettings, GrpcSettings
+        from holdfast.api.fluster.serving import LARGEST_MESSAGE, PREFIX, FlusterDoor, FlusterSettings, GrpcSettings
     except ImportError as error:
         raise _lacking(FLUSTER) from error
     probes = opening.probes
@@ -185,7 +205,7 @@ def _open_fluster(opening: Opening, visitors: Visitors) -> Mapping[str, str]:
     door = FlusterDoor(opening.backend, visitors.by_http, probes.refusal, probes.written, probes.budget, settings)
     opening.stack.callback(door.close)
     most, request_s = opening.most, opening.settings.request_timeout
-    by_grpc = door.open(visitors.caller, GrpcSettings(place, most, request_s))
+    by_grpc = door.open(visitors.caller, GrpcSettings(loop, place, _LISTEN_FLUSTER, most, request_s, LARGEST_MESSAGE))
     opening.mount(PREFIX, door.connect)
     _open_iris(opening, visitors)
     return {FLUSTER: opening.url, FLUSTER_BY_GRPC: by_grpc}
@@ -211,36 +231,27 @@ def _lacking(name: str) -> Unavailable:
     return Unavailable(msg, hint=f"pip install 'holdfast-scheduler[{name}]'")
 
 
-def _open_armada(opening: Opening, visitors: Visitors) -> Mapping[str, str]:
+def _open_armada(opening: Opening, visitors: Visitors, loop: asyncio.AbstractEventLoop) -> Mapping[str, str]:
     settings, probes, shown = opening.settings, opening.probes, opening.shown
     host, port = place_of(settings)
     secure = shown if is_beyond(host) else None
     if secure is not None:
         network.require_token(host, settings, has_api_tokens=bool(visitors.backend.store.catalogue().tokens))
     try:
-        from holdfast.api.armada.gateway import Gateway
-        from holdfast.api.armada.received import LARGEST_MESSAGE
-        from holdfast.api.armada.routes import PREFIX
-        from holdfast.api.armada.serving import ArmadaDoor, DoorSetup
+        from holdfast.api.armada.serving import LARGEST_MESSAGE, PREFIX, ArmadaDoor, GrpcSettings
     except ImportError as error:
         raise _lacking(ARMADA) from error
-    setup = DoorSetup(
-        visitors.backend,
-        visitors.caller,
-        probes.refusal,
-        probes.written,
-        probes.stopping,
-        settings.door_watches,
-        settings.door_watches_each,
-        opening.most,
-        opening.settings.request_timeout,
-        probes.budget,
-        None if secure is None else lambda: secure.pair,
+    listeners = Listeners(
+        visitors.backend.store.last_event_seq, settings.door_watches, probes.stopping, settings.door_watches_each
     )
-    door = ArmadaDoor(setup, host, port)
-    address = door.open()
+    door = ArmadaDoor(opening.backend, visitors.by_http, probes.refusal, probes.written, probes.budget, listeners)
     opening.stack.callback(door.close)
-    opening.mount(PREFIX, Gateway(door, visitors.by_http, LARGEST_MESSAGE))
+    certificate = None if secure is None else lambda: secure.pair
+    by_grpc = GrpcSettings(
+        loop, (host, port), _LISTEN, opening.most, settings.request_timeout, LARGEST_MESSAGE, certificate
+    )
+    address = door.open(visitors.caller, by_grpc)
+    opening.mount(PREFIX, door.gateway)
     return {ARMADA: address}
 
 
@@ -291,7 +302,7 @@ def place_of_fluster(settings: Settings) -> tuple[str, int]:
     Raises:
         InvalidSetting: It is no address and port, or others would reach it.
     """
-    written, name = settings.fluster_listen, "HOLDFAST_FLUSTER_LISTEN"
+    written, name = settings.fluster_listen, _LISTEN_FLUSTER
     host, number = _read_place(written, name)
     if is_beyond(host):
         hint = "others come in by Connect, at the address of the server; listen on a loopback address"

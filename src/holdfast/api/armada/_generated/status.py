@@ -1,5 +1,0 @@
-"""Messages of ``google/rpc/status.proto``; written by ``python -m tools.protos``."""
-
-from holdfast.api.armada._generated.pool import PROTOCOL
-
-globals().update(PROTOCOL.exported("google/rpc/status.proto"))
