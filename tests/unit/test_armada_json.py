@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from holdfast.api.armada._generated import binoculars, event, job, submit
 from holdfast.api.armada._generated.pool import PROTOCOL
 from holdfast.api.armada.calls import SERVICES
+from holdfast.api.armada.gateway_json import as_json, dump, read, read_query
 from holdfast.api.armada.routes import PREFIX, ROUTES, matching
-from holdfast.api.armada.written import as_json, dump, read, read_query
 from holdfast.api.connect.refusals import Rejected
 
 PATHS = Path(__file__).parents[1] / "data" / "armada" / "paths.txt"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.api.armada.told import Remembered, Translator
+from holdfast.api.armada.translation import JobRecord, Translator
 from holdfast.domain.events.jobs import (
     AttemptEnded,
     FailureDecided,
@@ -28,7 +28,7 @@ STARTED = JobStarted(1, 1, (("here", "node-1", 0),))
 
 def follow(events: Sequence[Event], *ids: str) -> tuple[Translator, list[event.EventMessage]]:
     """Tell of the same events of each job."""
-    followed = Translator("ml", "s", recall=lambda _: Remembered(), describe=lambda _, __: None)
+    followed = Translator("ml", "s", recall=lambda _: JobRecord(), describe=lambda _, __: None)
     told = [
         message
         for number, (job_id, happened) in enumerate((job_id, one) for job_id in ids for one in events)

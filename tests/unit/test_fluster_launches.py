@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.api.connect.plain import plain
+from holdfast.api.connect.mapping import plain
 from holdfast.domain.access import Principal
 from holdfast.fluster import RetryConfig
 from holdfast.service.manifests.fluster import Along, written_launch

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from holdfast.api.armada.told import final_reason, run_error
+from holdfast.api.armada.translation import final_reason, run_error
 from holdfast.compiled.codec import dump_entry, dump_spec
 from holdfast.controller.policy_catalog import PolicyCatalog
 from holdfast.dialects.armada.configuration import read_configuration

@@ -1,4 +1,4 @@
-"""The events of a job set, from a place on, and as they happen."""
+"""Calls that follow the events of a job set, from a message on."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.api.armada._generated import event, submit
 from holdfast.api.armada.calls import CALLS
-from holdfast.api.armada.plain import fill
-from holdfast.api.armada.pods import NAMESPACE
-from holdfast.api.armada.told import REQUESTED, Remembered, Translator
+from holdfast.api.armada.mapping import fill
+from holdfast.api.armada.translation import NAMESPACE, REQUESTED, JobRecord, Translator
 from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.domain.event_mapping import attempt_ended_events
 from holdfast.domain.events.jobs import AttemptEnded, FailureDecided, JobSubmitted
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     Messages = AsyncGenerator[Sequence[event.EventStreamMessage], None]
 
-_SENT = (
+_FIELDS = (
     "clientId",
     "namespace",
     "labels",
@@ -45,18 +44,18 @@ _SENT = (
     "scheduler",
 )
 _SPECIFICATIONS = 64
-"""Kept as messages; most submissions are of few."""
+"""How many are kept as messages; most submissions have few."""
 _ACTED = BY_KIND[OperatorActed].name
 _LONGEST_NUMBER = 19
 _BOOLEANS = frozenset(["1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"])
-"""As Go reads them."""
-_PARTS = 4
-"""Of a message id: the event's number, nothing, the place among what it is told as, whether that is the last."""
+"""What Go parses as a boolean."""
+_ID_PARTS = 4
+"""A message id has the number of the event, 0, the position among its messages, and whether that is the last."""
 
 
 @CALLS.streams("Watch", "api.Event")
 def watch(call: Rpc, request: event.WatchRequest, following: Following) -> Messages:
-    """Follow a job set, which must be there."""
+    """Follow a job set, which must exist."""
     following_request = event.JobSetRequest(
         id=request.job_set_id, queue=request.queue, from_message_id=request.from_id, watch=True, errorIfMissing=True
     )
@@ -65,7 +64,7 @@ def watch(call: Rpc, request: event.WatchRequest, following: Following) -> Messa
 
 @CALLS.streams("GetJobSetEvents", "api.Event")
 async def job_set_events(call: Rpc, request: event.JobSetRequest, following: Following) -> Messages:
-    """Read what happened to the jobs of a set; with ``watch`` it does not end."""
+    """Read the events of a job set; with ``watch``, go on as they happen."""
     reader = await following.run(_JobSetReader, call, request)
     with following.admitted(call.caller):
         while not following.stopping():
@@ -76,23 +75,23 @@ async def job_set_events(call: Rpc, request: event.JobSetRequest, following: Fol
                 continue
             if not request.watch:
                 return
-            del messages  # which would be kept for as long as nothing happens
+            del messages  # not to keep them while nothing happens
             await following.news(last)
 
 
 class _JobSetReader:
-    """Reads the events of a job set part by part; its methods run in threads, one at a time."""
+    """Reads the events of a job set in parts; its methods run in threads, one at a time."""
 
     def __init__(self, call: Rpc, request: event.JobSetRequest) -> None:
-        """Check that the queue and, where that is asked for, the job set are there."""
-        self._asked, self._queue, self._group = call, request.queue, request.id
+        """Check that the queue exists, and the job set if the request says so."""
+        self._call, self._queue, self._group = call, request.queue, request.id
         self._jobs = JobOperations(call.backend)
         self._log = EventLog(call.backend.store, call.backend.access)
         self._require_queue()
         if request.errorIfMissing and not self._exists():
             message = f"[GetJobSetEvents] Jobset {request.id} for queue {request.queue} does not exist"
             raise Rejected(Code.NOT_FOUND, message)
-        self._after, self._skip = _place(request.from_message_id)
+        self._after, self._skip = _position(request.from_message_id)
         self._where = self._log.filter(call.caller, queue=request.queue, group=request.id)
         self._described: dict[str, Job] = {}
         self._acts: dict[str, list[OperatorActed]] | None = None
@@ -100,21 +99,21 @@ class _JobSetReader:
 
     def _require_queue(self) -> None:
         try:
-            Queues(self._asked.backend.store).require(self._asked.caller, self._queue)
+            Queues(self._call.backend.store).require(self._call.caller, self._queue)
         except NotFound as error:
             message = f"[GetJobSetEvents] Queue {self._queue} does not exist"
             raise Rejected(Code.NOT_FOUND, message) from error
 
     def _exists(self) -> bool:
-        where = self._jobs.job_filter(self._asked.caller, JobQuery(queue=self._queue, group=self._group))
-        return bool(self._jobs.page(self._asked.caller, where, limit=1).jobs)
+        where = self._jobs.job_filter(self._call.caller, JobQuery(queue=self._queue, group=self._group))
+        return bool(self._jobs.page(self._call.caller, where, limit=1).jobs)
 
     def next(self) -> tuple[list[event.EventStreamMessage], bool, int]:
-        """Read what the next part is told as, whether there may be more at once, and the newest event there was."""
-        part = self._log.part(self._asked.caller, self._where, after=self._after, limit=LARGEST_PART)
+        """Return the next messages, whether there may be more at once, and the number of the newest event."""
+        part = self._log.part(self._call.caller, self._where, after=self._after, limit=LARGEST_PART)
         self._after = part.next_after
         self._read_submitted(part.events)
-        self._read_unknown(part.events)
+        self._read_earlier(part.events)
         stream = []
         for stored in part.events:
             messages = list(self._translator.messages(stored))
@@ -130,16 +129,16 @@ class _JobSetReader:
         self._described = self._by_id(ids) if ids else {}
 
     def _by_id(self, ids: Sequence[str]) -> dict[str, Job]:
-        where = self._jobs.job_filter(self._asked.caller, JobQuery(ids=ids))
-        return {job.id: job for job in self._jobs.page(self._asked.caller, where, limit=len(ids)).jobs}
+        where = self._jobs.job_filter(self._call.caller, JobQuery(ids=ids))
+        return {job.id: job for job in self._jobs.page(self._call.caller, where, limit=len(ids)).jobs}
 
     def _describe(self, job_id: str, message: event.EventMessage) -> None:
         job = self._described.get(job_id)
         if job is not None:
             fill_job(message.submitted.job, job, self._group)
 
-    def _read_unknown(self, events: Sequence[StoredEvent]) -> None:
-        """Recall at once what was told of jobs whose events begin in their midst."""
+    def _read_earlier(self, events: Sequence[StoredEvent]) -> None:
+        """Look up, in one query, the jobs whose earlier events are not read here."""
         remembered_ids, unknown = self._translator.known, dict[str, None]()
         for stored in events:
             if (
@@ -149,22 +148,22 @@ class _JobSetReader:
             ):
                 unknown[stored.job_id] = None
         if unknown:
-            for job_id, remembered in self._recalled(list(unknown)).items():
-                self._translator.keep(job_id, remembered)
+            for job_id, record in self._records_of(list(unknown)).items():
+                self._translator.keep(job_id, record)
 
-    def _recall(self, job_id: str) -> Remembered:
-        return self._recalled([job_id]).get(job_id) or Remembered()
+    def _recall(self, job_id: str) -> JobRecord:
+        return self._records_of([job_id]).get(job_id) or JobRecord()
 
-    def _recalled(self, ids: Sequence[str]) -> dict[str, Remembered]:
+    def _records_of(self, ids: Sequence[str]) -> dict[str, JobRecord]:
         jobs = self._by_id(ids)
-        latest = self._jobs.latest(self._asked.caller, [*jobs.values()]) if jobs else {}
+        latest = self._jobs.latest(self._call.caller, [*jobs.values()]) if jobs else {}
         if self._acts is None:
             self._acts = self._read_acts()
-        return {key: _remembered(job, latest.get(key), self._acts.get(key, ())) for key, job in jobs.items()}
+        return {key: _job_record(job, latest.get(key), self._acts.get(key, ())) for key, job in jobs.items()}
 
     def _read_acts(self) -> dict[str, list[OperatorActed]]:
-        """Read what was asked of each job until now; what is asked later is told as it comes."""
-        caller, after, acts = self._asked.caller, 0, dict[str, list[OperatorActed]]()
+        """Read who acted on each job until now; what follows comes with the events."""
+        caller, after, acts = self._call.caller, 0, dict[str, list[OperatorActed]]()
         where = self._log.filter(caller, queue=self._queue, group=self._group, types=[_ACTED])
         while True:
             part = self._log.part(caller, where, after=after, limit=LARGEST_PART)
@@ -177,35 +176,35 @@ class _JobSetReader:
             after = part.next_after
 
 
-def _remembered(job: Job, latest: Latest | None, acts: Sequence[OperatorActed]) -> Remembered:
-    """Return what the events of a job have told by now."""
-    remembered = Remembered(namespace=str(armada.written_of(job.spec).get("namespace") or NAMESPACE))
+def _job_record(job: Job, latest: Latest | None, acts: Sequence[OperatorActed]) -> JobRecord:
+    """Return what the events of a job said until now."""
+    record = JobRecord(namespace=str(armada.written_of(job.spec).get("namespace") or NAMESPACE))
     attempt = None if latest is None else latest.attempt
     for run in () if latest is None else latest.runs[-1:]:
-        remembered = evolve(remembered, executor=run.executor, node=run.node, run=run.uid.removeprefix(job.id))
-    for record in attempt_ended_events(attempt) if attempt is not None and attempt.ending is not None else ():
-        if isinstance(record.event, AttemptEnded):
-            remembered = evolve(remembered, ended=record.event)
-        elif isinstance(record.event, FailureDecided):
-            remembered = evolve(remembered, decided=record.event)
+        record = evolve(record, executor=run.executor, node=run.node, run=run.uid.removeprefix(job.id))
+    for ended in attempt_ended_events(attempt) if attempt is not None and attempt.ending is not None else ():
+        if isinstance(ended.event, AttemptEnded):
+            record = evolve(record, ended=ended.event)
+        elif isinstance(ended.event, FailureDecided):
+            record = evolve(record, decided=ended.event)
     for acted in acts:
-        remembered = remembered.after(acted)
-    return remembered
+        record = record.after(acted)
+    return record
 
 
 def fill_job(message: submit.Job, job: Job, group: str) -> None:
-    """Describe a job as it was sent."""
-    message.MergeFrom(_sent_as(job.spec))
+    """Describe a job as it was submitted."""
+    message.MergeFrom(_specification(job.spec))
     message.id, message.job_set_id, message.queue = job.id, group, job.queue
     message.owner, message.priority = job.submitted_by, float(-job.priority)
     message.created.FromNanoseconds(int(job.submitted_at * 1_000_000_000))
 
 
 @lru_cache(maxsize=_SPECIFICATIONS)
-def _sent_as(stored: str) -> submit.Job:
-    """Return what jobs of a specification have in common, not to be changed."""
+def _specification(stored: str) -> submit.Job:
+    """Return the fields that jobs of one specification share; the message must not be changed."""
     written, message = armada.written_of(stored), submit.Job()
-    fill(message, {name: written[name] for name in _SENT if name in written})
+    fill(message, {name: written[name] for name in _FIELDS if name in written})
     pod = armada.pod_of(written)
     if pod is not None:
         fill(message.pod_spec, pod)
@@ -213,16 +212,16 @@ def _sent_as(stored: str) -> submit.Job:
 
 
 def _is_number(text: str) -> bool:
-    """Whether it is a number of 64 bits, which databases take."""
+    """Whether a text is a number of 64 bits, which databases accept."""
     return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER and int(text) < 1 << 63
 
 
-def _place(message_id: str) -> tuple[int, tuple[int, int]]:
-    """Return the number of the event to read after, and the last message that was seen of the next."""
+def _position(message_id: str) -> tuple[int, tuple[int, int]]:
+    """Return the number of the event to read after, and the last message seen of the next event."""
     if not message_id:
         return 0, (0, 0)
     parts = message_id.split(":")
-    if len(parts) != _PARTS or not all(map(_is_number, parts[:3])) or parts[3] not in _BOOLEANS:
+    if len(parts) != _ID_PARTS or not all(map(_is_number, parts[:3])) or parts[3] not in _BOOLEANS:
         refuse(f"{message_id} is not a valid sequence number")
     number, place = int(parts[0]), int(parts[2])
     return max(number - 1, 0), (number, place)

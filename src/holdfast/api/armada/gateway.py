@@ -1,7 +1,7 @@
-"""Answers the door's calls over HTTP with JSON, as Armada's gateway does; it stands on the port of REST.
+"""Answers the door's calls over HTTP with JSON, as Armada's gateway does, on the port of REST.
 
-The calls are those of gRPC, and so are callers, rights and the number of those who may follow events. A stream is one
-line of JSON for each message, and ends where the call does; of whoever reads too slowly, it is let go.
+Calls, callers, rights and the limit of streams are those of gRPC. A stream has one line of JSON for each message, and
+ends with the call; a client that reads too slowly is disconnected.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from urllib.parse import parse_qsl
 from starlette.datastructures import Headers
 
 from holdfast.api.armada.calls import CALLS, LARGEST_MESSAGE
+from holdfast.api.armada.gateway_json import as_json, dump, read, read_query
 from holdfast.api.armada.routes import matching
-from holdfast.api.armada.written import as_json, dump, read, read_query
 from holdfast.api.budget import AbandonedError, TooLargeError, read_body
 from holdfast.api.connect.calls import Rpc
 from holdfast.api.connect.grpc_serving import LARGEST_OF_STREAM
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from holdfast.api.connect.serving import Setup
 
 STALL_S = 30.0
-"""How long a client may take to read what it was sent before it is let go."""
+"""How long a client may take to read what it was sent."""
 _FIRST_S = 1.0
-"""How long the beginning of a stream waits for its first message, which may be a refusal instead."""
+"""How long the headers of a stream wait for its first message, in case that is a refusal."""
 _JSON = (b"content-type", b"application/json")
 _HEADERS = {401: ((b"www-authenticate", b"Bearer"),), 503: ((b"retry-after", b"1"),)}
 _log = logging.getLogger(__name__)
@@ -51,22 +51,22 @@ class Gateway:
     """The door's calls as an ASGI application."""
 
     def __init__(self, setup: Setup) -> None:
-        """Answer with what the door's other calls are answered with."""
+        """Answer from what the door answers gRPC with."""
         self._setup = setup
         self._landing = Landing()
         self._following = setup.following()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, and say so in JSON if that fails."""
+        """Answer a request; a failure is answered in JSON, too."""
         begun = False
 
-        async def noting(message: MutableMapping[str, Any]) -> None:
+        async def observed(message: MutableMapping[str, Any]) -> None:
             nonlocal begun
             begun = True
             await send(message)
 
         try:
-            await self._answer(scope, receive, noting)
+            await self._answer(scope, receive, observed)
         except TooLargeError as error:
             text = f"grpc: received message larger than max ({error.size} vs. {error.largest})"
             await _refuse(send, Rejected(Code.RESOURCE_EXHAUSTED, text), 413)
@@ -124,8 +124,8 @@ class Gateway:
         return await self._setup.answered(method, len(share.body), answered, encode, self._landing)
 
     async def _follow(self, stream: AsyncGenerator[Sequence[Message], None], receive: Receive, send: Send) -> None:
-        """Send what happens until the call ends, or the client has left."""
-        sending = asyncio.ensure_future(_Sending(send).all(stream))
+        """Send messages until the call ends or the client leaves."""
+        sending = asyncio.ensure_future(_Sending(send).send_all(stream))
         gone = asyncio.ensure_future(_until_gone(receive))
         try:
             await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -138,21 +138,20 @@ class Gateway:
 
 
 class _Sending:
-    """Sends a stream of messages to somebody who has limited time to read each."""
+    """Sends a stream of messages to a client, which has limited time to read each."""
 
     def __init__(self, send: Send) -> None:
-        """Begin with nothing sent."""
         self._send = send
         self._begun = False
 
-    async def all(self, parts: AsyncGenerator[Sequence[Message], None]) -> None:
-        """Send all of them, or the refusal that comes in place of the first.
+    async def send_all(self, parts: AsyncGenerator[Sequence[Message], None]) -> None:
+        """Send all messages, or the refusal that comes in place of the first.
 
         Raises:
-            Rejected, HoldfastError: It is refused, and nothing was sent.
+            Rejected, HoldfastError: The call is refused, and nothing was sent.
         """
         try:
-            await self._each(parts)
+            await self._send_parts(parts)
         except TimeoutError:
             _log.info("a client that follows events does not read them; disconnecting it")
         except (Rejected, HoldfastError) as error:
@@ -164,7 +163,7 @@ class _Sending:
         finally:
             await parts.aclose()
 
-    async def _each(self, parts: AsyncGenerator[Sequence[Message], None]) -> None:
+    async def _send_parts(self, parts: AsyncGenerator[Sequence[Message], None]) -> None:
         first = asyncio.ensure_future(anext(parts, None))
         try:
             await asyncio.wait({first}, timeout=_FIRST_S)
@@ -173,7 +172,7 @@ class _Sending:
             part = await first
         finally:
             first.cancel()
-            await asyncio.wait({first})  # nobody may end a generator that works
+            await asyncio.wait({first})  # a running generator cannot be closed
         while part is not None:
             await self._push(b"".join(_line({"result": as_json(message)}) for message in part))
             part = await anext(parts, None)
@@ -244,6 +243,6 @@ async def _send(send: Send, http: int, body: bytes, *headers: tuple[bytes, bytes
 
 
 async def _until_gone(receive: Receive) -> None:
-    """Wait until the client has left."""
+    """Wait until the client leaves."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,4 +1,4 @@
-"""What can be asked of jobs: their states, details, errors and runs."""
+"""Calls that read jobs: their states, details, errors and runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.api.armada._generated import job, submit
 from holdfast.api.armada.calls import CALLS
 from holdfast.api.armada.events import fill_job
-from holdfast.api.armada.told import final_reason, run_error
+from holdfast.api.armada.translation import final_reason, run_error
 from holdfast.api.connect.refusals import refuse
 from holdfast.domain.failure import LOST, EndedBy, FailureCondition
 from holdfast.domain.job import JobState
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from holdfast.service.operations.jobs import JobDetail
 
 MOST_IDS = 500
-"""In one question, as the shipped configuration has it."""
+"""In one request, as in upstream's shipped configuration."""
 _WAITING = frozenset({JobState.QUEUED, JobState.WAITING, JobState.BACKOFF, JobState.HELD})
 _UNSURE = frozenset({JobState.RUNNING, JobState.FAILED})
-"""What these are to Armada depends on the last attempt."""
+"""Armada's state for these depends on the last attempt."""
 _ENDED = {
     JobState.SUCCEEDED: submit.SUCCEEDED,
     JobState.FAILED: submit.FAILED,
@@ -42,7 +42,7 @@ _NANOSECONDS = 1_000_000_000
 
 @CALLS.answers("GetJobStatus", "api.Jobs")
 def job_status(call: Rpc, request: job.JobStatusRequest) -> job.JobStatusResponse:
-    """Say which states jobs are in; one that is not known is in an unknown one."""
+    """Return the states of jobs; that of an unknown job is UNKNOWN."""
     _check_count(request.job_ids, "jobIds")
     states = _states_of(call, list(_by_id(call, request.job_ids).values()))
     return job.JobStatusResponse(job_states={job_id: states.get(job_id, submit.UNKNOWN) for job_id in request.job_ids})
@@ -50,7 +50,7 @@ def job_status(call: Rpc, request: job.JobStatusRequest) -> job.JobStatusRespons
 
 @CALLS.answers("GetJobStatusUsingExternalJobUri", "api.Jobs")
 def job_status_by_uri(call: Rpc, request: job.JobStatusUsingExternalJobUriRequest) -> job.JobStatusResponse:
-    """Say which states the jobs are in that have an external address."""
+    """Return the states of the jobs with an external address."""
     if not request.external_job_uri:
         refuse("request must contain external job uri")
     jobs = JobOperations(call.backend)
@@ -84,18 +84,18 @@ def _describe(details: job.JobDetails, record: Job, state: submit.JobState, requ
     written = armada.written_of(record.spec)
     details.job_id, details.queue, details.jobset, details.state = record.id, record.queue, record.group, state
     details.namespace = str(written.get("namespace") or "")
-    _at(details.submitted_ts, record.submitted_at)
-    _at(details.last_transition_ts, record.updated_at or record.submitted_at)
+    _set_time(details.submitted_ts, record.submitted_at)
+    _set_time(details.last_transition_ts, record.updated_at or record.submitted_at)
     if record.state is JobState.CANCELLED:
         details.cancel_reason = record.reason
-        _at(details.cancel_ts, record.ended_at)
+        _set_time(details.cancel_ts, record.ended_at)
     if request.expand_job_spec:
         fill_job(details.job_spec, record, record.group)
 
 
 @CALLS.answers("GetJobErrors", "api.Jobs")
 def job_errors(call: Rpc, request: job.JobErrorsRequest) -> job.JobErrorsResponse:
-    """Say why jobs failed; one that did not has an empty text."""
+    """Return why jobs failed; an empty text for a job that did not."""
     _check_count(request.job_ids, "JobIds")
     jobs = _by_id(call, request.job_ids)
     failed = [record for record in jobs.values() if record.state is JobState.FAILED]
@@ -133,8 +133,8 @@ def job_run_details(call: Rpc, request: job.JobRunDetailsRequest) -> job.JobRunD
 
 
 @CALLS.answers("GetActiveQueues", "api.Jobs")
-def active_queues(call: Rpc, _sent: job.GetActiveQueuesRequest) -> job.GetActiveQueuesResponse:
-    """List the queues that have jobs with a place, as upstream does; there is one pool."""
+def active_queues(call: Rpc, _request: job.GetActiveQueuesRequest) -> job.GetActiveQueuesResponse:
+    """List the queues with running jobs, as upstream does; there is one pool."""
     answer = job.GetActiveQueuesResponse()
     load = JobOperations(call.backend).load(call.caller)
     active = sorted(queue for queue, state in load if state is JobState.RUNNING)
@@ -165,7 +165,7 @@ def _states(jobs: Iterable[Job], latest: Mapping[str, Latest]) -> Mapping[str, s
         if record.state in _WAITING:
             states[record.id] = submit.QUEUED
         elif record.state in _UNSURE and record.id in latest:
-            states[record.id] = _last(record, latest[record.id].attempt)
+            states[record.id] = _state_of_last(record, latest[record.id].attempt)
         elif record.state is JobState.RUNNING:
             states[record.id] = submit.PENDING
         else:
@@ -173,7 +173,7 @@ def _states(jobs: Iterable[Job], latest: Mapping[str, Latest]) -> Mapping[str, s
     return states
 
 
-def _last(job: Job, attempt: Attempt | None) -> submit.JobState:
+def _state_of_last(job: Job, attempt: Attempt | None) -> submit.JobState:
     if job.state is JobState.RUNNING:
         return submit.RUNNING if attempt is not None and attempt.started_at is not None else submit.PENDING
     failure = None if attempt is None else attempt.failure
@@ -187,10 +187,10 @@ def _run(details: job.JobRunDetails, run: Run, of: JobDetail) -> None:
     created_at = next((attempt.created_at for attempt in of.attempts if attempt.number == run.attempt), None)
     details.run_id, details.job_id = run.uid, run.job_id
     details.cluster, details.node, details.state = run.executor, run.node, _run_state(run)
-    _at(details.leased_ts, created_at)
-    _at(details.pending_ts, created_at)
-    _at(details.started_ts, run.started_at)
-    _at(details.finished_ts, run.ended_at)
+    _set_time(details.leased_ts, created_at)
+    _set_time(details.pending_ts, created_at)
+    _set_time(details.started_ts, run.started_at)
+    _set_time(details.finished_ts, run.ended_at)
 
 
 def _run_state(run: Run) -> job.JobRunState:
@@ -204,6 +204,6 @@ def _run_state(run: Run) -> job.JobRunState:
     return job.RUN_STATE_PENDING
 
 
-def _at(moment: Timestamp, seconds: float | None) -> None:
+def _set_time(moment: Timestamp, seconds: float | None) -> None:
     if seconds is not None:
         moment.FromNanoseconds(int(seconds * _NANOSECONDS))

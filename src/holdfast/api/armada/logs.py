@@ -1,4 +1,4 @@
-"""What a job's pods printed, each line with when it was written."""
+"""The logs of a job's pods, each line with its time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.api.armada._generated import binoculars
 from holdfast.api.armada.calls import CALLS
-from holdfast.api.armada.pods import NAMESPACE, pod_name
+from holdfast.api.armada.translation import NAMESPACE, pod_name
 from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.domain.record import evolve
 from holdfast.errors import NotFound
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
 
 MOST_BYTES = 2_000_000
-"""Of lines with their times, in one answer, as upstream has it; for more, ask from the last line's time on."""
+"""Bytes of lines with their times in one answer, as upstream; for more, ask again from the time of the last line."""
 _CONTAINER = "main"
-"""What the container of a job is called that came in another way."""
+"""The container of a job that was not submitted by this door."""
 _GONE = (
     "The pod with these logs doesn't exist - "
     "this is likely because the job has finished and the pod has been cleaned up"
@@ -30,7 +30,7 @@ _GONE = (
 
 @CALLS.answers("Logs", "binoculars.Binoculars")
 def logs(call: Rpc, request: binoculars.LogRequest) -> binoculars.LogResponse:
-    """Read what a pod printed, from a second on: the newest pod of a job, or the one that is named."""
+    """Read the log of a pod, from a time on: the newest pod of a job, or the named one."""
     options = request.log_options
     _check(request)
     job_id, number = _pod_of(request)
@@ -45,7 +45,7 @@ def logs(call: Rpc, request: binoculars.LogRequest) -> binoculars.LogResponse:
         or not job.attempt
         or attempt > job.attempt
     ):
-        raise _gone()
+        raise _pod_not_found()
     _check_container(job, options.container, name)
     if attempt < 1:
         refuse(f'previous terminated container "{options.container or _container_of(job)}" in pod "{name}" not found')
@@ -61,18 +61,18 @@ def logs(call: Rpc, request: binoculars.LogRequest) -> binoculars.LogResponse:
 
 
 def _job(call: Rpc, job_id: str) -> Job:
-    """Return a job by its id, as pods are not called by anything else."""
+    """Return a job by its id; a pod's name has no other key."""
     try:
         job = JobOperations(call.backend).logged(call.caller, job_id)
     except NotFound as error:
-        raise _gone() from error
+        raise _pod_not_found() from error
     if job.id != job_id:
-        raise _gone()
+        raise _pod_not_found()
     return job
 
 
 def _text(call: Rpc, job_id: str, query: LogQuery, most: int) -> str:
-    """Read the lines with their times, at most so many bytes of them."""
+    """Read at most ``most`` bytes of lines with their times."""
     jobs, text = JobOperations(call.backend), bytearray()
     try:
         while len(text) < most:
@@ -82,7 +82,7 @@ def _text(call: Rpc, job_id: str, query: LogQuery, most: int) -> str:
                 break
             query = evolve(query, offset=part.next_offset, tail=None, newest=False, since=None)
     except NotFound as error:
-        raise _gone() from error
+        raise _pod_not_found() from error
     return text[:most].decode(errors="ignore")
 
 
@@ -96,17 +96,17 @@ def _lines(text: str) -> list[binoculars.LogLine]:
 
 
 def _pod_of(request: binoculars.LogRequest) -> tuple[str, int | None]:
-    """Return whose pod is meant, and of which attempt; pods are called ``armada-ID-0`` and ``armada-ID-0-RETRY``."""
+    """Return the job and the attempt of a pod; pods are called ``armada-ID-0`` and ``armada-ID-0-RETRY``."""
     job_id, _, pod = request.job_id.partition("-")
     if not pod and request.pod_number == 0:
         return job_id, None
     if pod == "0" and request.pod_number >= 0:
         return job_id, request.pod_number + 1
-    raise _gone()
+    raise _pod_not_found()
 
 
 def _since(call: Rpc, request: binoculars.LogRequest) -> float | None:
-    """Return the earliest moment that is asked for; a text that is none is taken for none, as upstream has it."""
+    """Return the earliest time to read; a text that is not a time is ignored, as upstream does."""
     options = request.log_options
     try:
         since = datetime.fromisoformat(request.since_time)
@@ -120,7 +120,7 @@ def _since(call: Rpc, request: binoculars.LogRequest) -> float | None:
 
 
 def _check(request: binoculars.LogRequest) -> None:
-    """Refuse what Kubernetes does of the options."""
+    """Refuse the options that Kubernetes refuses."""
     options = request.log_options
     if options.HasField("sinceSeconds") and (options.HasField("sinceTime") or request.since_time):
         refuse("at most one of `sinceTime` or `sinceSeconds` may be specified")
@@ -140,5 +140,5 @@ def _container_of(job: Job) -> str:
     return next((str(container.get("name") or "") for container in pod.get("containers") or ()), _CONTAINER)
 
 
-def _gone() -> Rejected:
+def _pod_not_found() -> Rejected:
     return Rejected(Code.NOT_FOUND, _GONE)

@@ -23,7 +23,7 @@ CANCELLED_ON_NODE = "cancelled by CancelOnNode"
 
 @CALLS.answers("Cordon", "binoculars.Binoculars")
 def cordon(call: Rpc, request: binoculars.CordonRequest) -> None:
-    """Place nothing on a node any more; who cordoned it is told with it, as upstream labels it."""
+    """Cordon a node; the reason names who did it, as upstream's label does."""
     reason = f"cordoned by {call.caller.actor}"
     try:
         Nodes(call.backend.store, call.backend.clock).cordon(call.caller, request.node_name, reason)
@@ -34,7 +34,7 @@ def cordon(call: Rpc, request: binoculars.CordonRequest) -> None:
 
 @CALLS.answers("PreemptOnNode", "api.Node")
 def preempt_on_node(call: Rpc, request: node.NodePreemptRequest) -> None:
-    """Take the places of the jobs of some queues that run on a node of an executor; without queues of none."""
+    """Preempt the jobs of some queues that run on a node of an executor; without queues, none."""
     where = _on_node(call, request, "preempt")
     try:
         JobBatches(call.backend).preempt(call.caller, where, node=request.name)
@@ -44,7 +44,7 @@ def preempt_on_node(call: Rpc, request: node.NodePreemptRequest) -> None:
 
 @CALLS.answers("CancelOnNode", "api.Node")
 def cancel_on_node(call: Rpc, request: node.NodeCancelRequest) -> None:
-    """Cancel the jobs of some queues that run on a node of an executor; without queues none."""
+    """Cancel the jobs of some queues that run on a node of an executor; without queues, none."""
     where = _on_node(call, request, "cancel")
     try:
         JobBatches(call.backend).cancel(call.caller, where, CANCELLED_ON_NODE)
@@ -53,9 +53,9 @@ def cancel_on_node(call: Rpc, request: node.NodeCancelRequest) -> None:
 
 
 def _on_node(call: Rpc, request: node.NodePreemptRequest | node.NodeCancelRequest, verb: str) -> JobFilter:
-    """Return which jobs are meant, none where there is no such node: upstream asks nobody whether there is.
+    """Return the jobs to act on; none if there is no such node, which upstream does not check.
 
-    Its refusals have no code there, which clients see as a fault of the server; here they are of what was sent.
+    Upstream's refusals have no code, which clients take for a fault of the server; here they are INVALID_ARGUMENT.
     """
     for value, what in ((request.name, "name"), (request.executor, "id")):
         if not value:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.api.armada._generated import submit
 from holdfast.api.armada.calls import CALLS
-from holdfast.api.armada.plain import fill, plain
+from holdfast.api.armada.mapping import fill, plain
 from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.errors import InvalidPolicy, NotFound
 from holdfast.service.manifests import armada
@@ -22,13 +22,13 @@ _SERVICE = "api.RetryPolicyService"
 
 @CALLS.answers("CreateRetryPolicy", _SERVICE)
 def create_policy(call: Rpc, message: submit.RetryPolicy) -> None:
-    """Create a policy, or replace the one of its name, as upstream does."""
+    """Create a policy or replace it, as upstream does."""
     Policies(call.backend.store).put(call.caller, _read(message))
 
 
 @CALLS.answers("UpdateRetryPolicy", _SERVICE)
 def update_policy(call: Rpc, message: submit.RetryPolicy) -> None:
-    """Replace a policy, which must be there."""
+    """Replace a policy, which must exist."""
     policy = _read(message)
     try:
         Policies(call.backend.store).put(call.caller, policy, create=False)
@@ -39,7 +39,7 @@ def update_policy(call: Rpc, message: submit.RetryPolicy) -> None:
 
 @CALLS.answers("DeleteRetryPolicy", _SERVICE)
 def delete_policy(call: Rpc, request: submit.RetryPolicyDeleteRequest) -> None:
-    """Delete a policy and detach it from the queues that name it; one that is not there is deleted already."""
+    """Delete a policy and detach it from the queues that name it; a missing one counts as deleted."""
     _require_name(request.name)
     with suppress(NotFound):
         Policies(call.backend.store).delete(call.caller, request.name, detach=True)
@@ -57,7 +57,7 @@ def get_policy(call: Rpc, request: submit.RetryPolicyGetRequest) -> submit.Retry
 
 
 @CALLS.answers("GetRetryPolicies", _SERVICE)
-def get_policies(call: Rpc, _sent: submit.RetryPolicyListRequest) -> submit.RetryPolicyList:
+def get_policies(call: Rpc, _request: submit.RetryPolicyListRequest) -> submit.RetryPolicyList:
     """Read all policies, by name."""
     policies = Policies(call.backend.store).list(call.caller)
     return submit.RetryPolicyList(retry_policies=map(_message, policies))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.api.armada._generated import submit
 from holdfast.api.armada.calls import CALLS
-from holdfast.api.armada.plain import fill, plain
+from holdfast.api.armada.mapping import fill, plain
 from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.domain.job import Queue
 from holdfast.domain.record import evolve
@@ -24,7 +24,7 @@ _BOTH = ("api.QueueService", "api.Submit")
 
 @CALLS.answers("CreateQueue", *_BOTH)
 def create_queue(call: Rpc, queue: submit.Queue) -> None:
-    """Create a queue, or replace the one of its name, as upstream does; a new one without an owner is the caller's."""
+    """Create a queue or replace it, as upstream does; a new one without an owner belongs to the caller."""
     owned = submit.Queue(user_owners=[call.caller.principal.name])
     owned.MergeFrom(queue)
     new = queue if queue.user_owners else owned
@@ -33,7 +33,7 @@ def create_queue(call: Rpc, queue: submit.Queue) -> None:
 
 @CALLS.answers("UpdateQueue", *_BOTH)
 def update_queue(call: Rpc, queue: submit.Queue) -> None:
-    """Replace a queue, or create it, as upstream does; what is left out of policies and owners is removed."""
+    """Replace a queue or create it, as upstream does; policies and owners that are left out are removed."""
     _put(call, queue, queue, invalid_as="error: {}", else_as="error updating queue: {}", read=armada.updated_queue)
 
 
@@ -46,7 +46,7 @@ def _put(
     else_as: str,
     read: Callable[[dict[str, Any], Queue | None], Queue] = armada.read_queue,
 ) -> None:
-    """Store a queue as it was sent, or if there is none of its name, as it is then."""
+    """Store ``queue`` if one of its name exists, or else ``new``."""
     names = {policy.name for policy in Policies(call.backend.store).list(call.caller)}
     unknown = [name for name in queue.retry_policies if name not in names]
     try:
@@ -66,23 +66,23 @@ def _put(
 
 @CALLS.answers("CreateQueues", *_BOTH)
 def create_queues(call: Rpc, queue_list: submit.QueueList) -> submit.BatchQueueCreateResponse:
-    """Create many queues, and say which of them could not be."""
+    """Create many queues, and list those that could not be created."""
     answer = submit.BatchQueueCreateResponse()
-    for queue, error in _each(call, queue_list, create_queue):
+    for queue, error in _put_each(call, queue_list, create_queue):
         answer.failed_queues.add(queue=queue, error=error)
     return answer
 
 
 @CALLS.answers("UpdateQueues", *_BOTH)
 def update_queues(call: Rpc, queue_list: submit.QueueList) -> submit.BatchQueueUpdateResponse:
-    """Replace many queues, and say which of them could not be."""
+    """Replace many queues, and list those that could not be replaced."""
     answer = submit.BatchQueueUpdateResponse()
-    for queue, error in _each(call, queue_list, update_queue):
+    for queue, error in _put_each(call, queue_list, update_queue):
         answer.failed_queues.add(queue=queue, error=error)
     return answer
 
 
-def _each(
+def _put_each(
     call: Rpc, queue_list: submit.QueueList, put: Callable[[Rpc, submit.Queue], None]
 ) -> Iterator[tuple[submit.Queue, str]]:
     for queue in queue_list.queues:
@@ -100,7 +100,7 @@ def go_status(error: Rejected) -> str:
 
 @CALLS.answers("DeleteQueue", *_BOTH)
 def delete_queue(call: Rpc, request: submit.QueueDeleteRequest) -> None:
-    """Delete a queue; one that is not there is deleted already, as upstream has it."""
+    """Delete a queue; a missing one counts as deleted, as upstream has it."""
     try:
         Queues(call.backend.store).delete(call.caller, request.name)
     except NotFound:
@@ -114,7 +114,7 @@ def delete_queue(call: Rpc, request: submit.QueueDeleteRequest) -> None:
 @CALLS.answers("GetQueue", *_BOTH)
 def get_queue(call: Rpc, request: submit.QueueGetRequest) -> submit.Queue:
     """Read a queue."""
-    queue = _found(call, request.name)
+    queue = _find(call, request.name)
     if queue is None:
         raise Rejected(Code.NOT_FOUND, f'error: could not find queue "{request.name}"')
     return _message(queue)
@@ -122,7 +122,7 @@ def get_queue(call: Rpc, request: submit.QueueGetRequest) -> submit.Queue:
 
 @CALLS.answers("GetQueues", *_BOTH)
 def get_queues(call: Rpc, request: submit.StreamingQueueGetRequest) -> Iterator[submit.StreamingQueueMessage]:
-    """Read all queues, or so many, by name; a marker ends them."""
+    """Read all queues, or the first ``num``, by name; a marker ends them."""
     queues = Queues(call.backend.store).list(call.caller)
     for queue in queues[: request.num or None]:
         yield submit.StreamingQueueMessage(queue=_message(queue))
@@ -131,17 +131,17 @@ def get_queues(call: Rpc, request: submit.StreamingQueueGetRequest) -> Iterator[
 
 @CALLS.answers("CordonQueue", "api.QueueService")
 def cordon_queue(call: Rpc, request: submit.QueueCordonRequest) -> None:
-    """Have a queue start no more jobs; its policies and permissions stay."""
-    _cordoned(call, request.name, cordon=True)
+    """Pause a queue; its policies and permissions stay."""
+    _cordon(call, request.name, cordon=True)
 
 
 @CALLS.answers("UncordonQueue", "api.QueueService")
 def uncordon_queue(call: Rpc, request: submit.QueueUncordonRequest) -> None:
-    """Have a queue start jobs again."""
-    _cordoned(call, request.name, cordon=False)
+    """Resume a queue."""
+    _cordon(call, request.name, cordon=False)
 
 
-def _cordoned(call: Rpc, name: str, *, cordon: bool) -> None:
+def _cordon(call: Rpc, name: str, *, cordon: bool) -> None:
     if not name:
         verb = "cordon" if cordon else "uncordon"
         refuse(f"cannot {verb} queue with empty name")
@@ -153,7 +153,7 @@ def _cordoned(call: Rpc, name: str, *, cordon: bool) -> None:
         raise Rejected(Code.NOT_FOUND, f'could not find queue "{name}"') from error
 
 
-def _found(call: Rpc, name: str) -> Queue | None:
+def _find(call: Rpc, name: str) -> Queue | None:
     try:
         return Queues(call.backend.store).get(call.caller, name)
     except NotFound:

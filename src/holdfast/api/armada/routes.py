@@ -1,4 +1,4 @@
-"""The paths of the JSON gateway, as Armada's public interface annotates its calls."""
+"""The paths of the JSON gateway, as Armada's public interface annotates them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 class Route(Struct, frozen=True):
-    """What one path is for."""
+    """A path, and the call that it stands for."""
 
     method: str
     path: str
-    """What is in braces is a field of the message."""
+    """A name in braces is a field of the message."""
     service: str
     rpc: str
 
     @property
     def has_body(self) -> bool:
-        """Whether the message is the body; of others it is in the query."""
+        """Whether the body is the message; otherwise it is in the query."""
         return self.method in {"POST", "PUT"}
 
 
@@ -57,14 +57,14 @@ ROUTES = (
     Route("POST", "/v1/node/cancel/{name}", "api.Node", "CancelOnNode"),
 )
 PREFIX = "/v1/"
-"""Of all of them."""
+"""What all paths begin with."""
 _PARTS = tuple((route, route.path.split("/")) for route in ROUTES)
 
 
 def matching(path: str) -> Mapping[str, tuple[Route, Mapping[str, str]]]:
-    """Return what a path, as it was sent, can be by method, with the fields that are in it.
+    """Return the routes that match a path as it was sent, by HTTP method, with the fields in the path.
 
-    A job set may be called anything, also something with an escaped slash, which upstream's gateway does not find.
+    The name of a job set may contain anything, even an escaped slash, which upstream's gateway does not match.
     """
     pieces, routes = path.split("/"), {}
     for route, parts in _PARTS:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.api.armada._generated import health, submit
 from holdfast.api.armada.calls import CALLS
-from holdfast.api.armada.plain import plain
+from holdfast.api.armada.mapping import plain
 from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.domain.record import evolve
 from holdfast.errors import InvalidRequest, NotFound
@@ -36,7 +36,7 @@ _STATES = {submit.QUEUED: _WAITING, submit.PENDING: ("Running",), submit.RUNNING
 
 @CALLS.answers("SubmitJobs", "api.Submit")
 def submit_jobs(call: Rpc, request: submit.JobSubmitRequest) -> submit.JobSubmitResponse:
-    """Submit jobs, all or none; one whose client id is known is answered with its job."""
+    """Submit jobs, all or none; a known client id is answered with its job."""
     _require_queue(call, request.queue, Code.PERMISSION_DENIED)
     items = _items(request)
     sizes = [_size(item) for item in request.job_request_items]
@@ -58,7 +58,7 @@ def submit_jobs(call: Rpc, request: submit.JobSubmitRequest) -> submit.JobSubmit
 
 
 def _items(request: submit.JobSubmitRequest) -> list[dict[str, Any]]:
-    """Return what JSON has of each item; of equal ones it is one object, which is read once."""
+    """Return each item as in JSON; equal items are one object, which is read once."""
     by_bytes: dict[bytes, dict[str, Any]] = {}
     items = []
     for item in request.job_request_items:
@@ -94,7 +94,9 @@ def cancel_jobs(call: Rpc, request: submit.JobCancelRequest) -> submit.Cancellat
         return submit.CancellationResult(cancelled_ids=[""])
     _check_job_set(request.queue, request.job_set_id)
     _require_queue(call, request.queue, Code.NOT_FOUND)
-    JobBatches(call.backend).cancel(call.caller, _meant(call, request.queue, request.job_set_id, ids), request.reason)
+    JobBatches(call.backend).cancel(
+        call.caller, _job_filter(call, request.queue, request.job_set_id, ids), request.reason
+    )
     return submit.CancellationResult(cancelled_ids=ids)
 
 
@@ -109,18 +111,18 @@ def cancel_job_set(call: Rpc, request: submit.JobSetCancelRequest) -> None:
     _require_queue(call, request.queue, Code.NOT_FOUND)
     names = sorted({name for state in states for name in _STATES.get(state, ())})
     if not states or names:
-        where = _meant(call, request.queue, request.job_set_id, states=names)
+        where = _job_filter(call, request.queue, request.job_set_id, states=names)
         JobBatches(call.backend).cancel(call.caller, where, request.reason)
 
 
 @CALLS.answers("PreemptJobs", "api.Submit")
 def preempt_jobs(call: Rpc, request: submit.JobPreemptRequest) -> submit.PreemptionResult:
-    """Take the places of jobs; one that has none is left alone, of which upstream says nothing either."""
+    """Preempt jobs; a job that is not running is left alone without a word, as upstream does."""
     _check_reason(request.reason)
     _check_job_set(request.queue, request.job_set_id)
     _require_queue(call, request.queue, Code.NOT_FOUND)
     if request.job_ids:
-        where = _meant(call, request.queue, request.job_set_id, request.job_ids)
+        where = _job_filter(call, request.queue, request.job_set_id, request.job_ids)
         JobBatches(call.backend).preempt(call.caller, where, request.reason)
     return submit.PreemptionResult(preemption_results=dict.fromkeys(request.job_ids, ""))
 
@@ -130,7 +132,7 @@ def reprioritize_jobs(call: Rpc, request: submit.JobReprioritizeRequest) -> subm
     """Give jobs another priority; without ids, the whole job set."""
     _check_job_set(request.queue, request.job_set_id)
     _require_queue(call, request.queue, Code.NOT_FOUND)
-    where = _meant(call, request.queue, request.job_set_id, request.job_ids or None)
+    where = _job_filter(call, request.queue, request.job_set_id, request.job_ids or None)
     JobBatches(call.backend).reprioritize(call.caller, where, -armada.priority_of(request.new_priority))
     changed = request.job_ids or [f"all jobs in job set {request.job_set_id}"]
     return submit.JobReprioritizeResponse(reprioritization_results=dict.fromkeys(changed, ""))
@@ -138,7 +140,7 @@ def reprioritize_jobs(call: Rpc, request: submit.JobReprioritizeRequest) -> subm
 
 @CALLS.answers("PreemptOnQueue", "api.QueueService")
 def preempt_on_queue(call: Rpc, request: submit.QueuePreemptRequest) -> None:
-    """Take the places of what runs in a queue, or of that with some priority classes."""
+    """Preempt the running jobs of a queue, or those with some priority classes."""
     if not request.name:
         refuse("cannot preempt jobs on queue with empty name")
     where = _in_queue(call, request.name, request.priorityClasses, request.pools, ["Running"])
@@ -148,7 +150,7 @@ def preempt_on_queue(call: Rpc, request: submit.QueuePreemptRequest) -> None:
 
 @CALLS.answers("CancelOnQueue", "api.QueueService")
 def cancel_on_queue(call: Rpc, request: submit.QueueCancelRequest) -> None:
-    """Cancel the jobs of a queue that are in some states, or those of them with some priority classes."""
+    """Cancel the jobs of a queue in some states, or those of them with some priority classes."""
     if not request.name:
         refuse("cannot cancel jobs on queue with empty name")
     if not _STATES.keys() | {submit.LEASED} >= {*request.jobStates}:
@@ -162,7 +164,7 @@ def cancel_on_queue(call: Rpc, request: submit.QueueCancelRequest) -> None:
 def _in_queue(
     call: Rpc, queue: str, classes: Sequence[str], pools: Sequence[str], states: Sequence[str]
 ) -> JobFilter | None:
-    """Return which jobs of a queue are meant; ``None``: none, as there is one pool, and it is another one."""
+    """Return the jobs of a queue to act on; ``None`` if other pools than ours are named."""
     if pools and POOL not in pools:
         return None
     jobs = JobOperations(call.backend)
@@ -173,7 +175,7 @@ def _in_queue(
     return evolve(where, ids=frozenset(job.id for job in jobs_in_queue if armada.priority_class_of(job) in classes))
 
 
-def _meant(
+def _job_filter(
     call: Rpc, queue: str, job_set: str, ids: Sequence[str] | None = None, states: Sequence[str] = ()
 ) -> JobFilter:
     query = JobQuery(queue=queue, group=job_set, ids=ids, states=states)
@@ -212,6 +214,6 @@ def _check_job_set(queue: str, job_set: str) -> None:
 
 
 @CALLS.answers("Health", "api.Submit", "api.Event")
-def healthy(_asked: Rpc, _sent: object) -> health.HealthCheckResponse:
-    """Say that the door works."""
+def healthy(_call: Rpc, _request: object) -> health.HealthCheckResponse:
+    """Answer that the door works."""
     return health.HealthCheckResponse(status=health.HealthCheckResponse.SERVING)

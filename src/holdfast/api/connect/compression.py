@@ -1,4 +1,4 @@
-"""How bodies are compressed: not at all, by gzip or by zstd; what comes out is bounded, whatever went in."""
+"""Compresses and decompresses bodies, by gzip or zstd; the decompressed size is bounded."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 GZIP, ZSTD, IDENTITY = "gzip", "zstd", "identity"
 LEAST = 1_024
-"""Bytes; a smaller answer is sent as it is."""
+"""Bytes; a smaller answer is not compressed."""
 _GZIP_BEGINS = b"\x1f\x8b"
 IN_GRPC = (("grpc.per_message_decompression", 0), ("grpc.compression_enabled_algorithms_bitset", 0b101))
-"""Has gRPC leave messages compressed, as it does not look how large they become, and take none but gzip."""
+"""Makes gRPC accept only gzip, and leave messages compressed, as it does not bound their decompressed size."""
 _GZIP_WINDOW = 31
-"""What zlib calls gzip with its largest window."""
+"""What zlib calls gzip with the largest window."""
 _LEVEL = 3
-"""Fast: each answer is sent once."""
+"""Fast, as each answer is sent only once."""
 _PART = 1_024
-"""Bytes; the worst of them become 32 MiB, as zstd's library bounds only what goes in."""
+"""Bytes of zstd that are decompressed at a time: at worst they become 32 MiB, as its library bounds only its input."""
 _SLICE = 65_536
-"""Bytes that gzip is given, and makes, at a time: it copies what it does not need yet."""
+"""Bytes that gzip reads and writes at a time: it copies what it does not need yet."""
 _SHORT = "it ends too early"
 _MANY = "it has more parts than anything would divide it into"
 _MOST_PARTS = 1_000
-"""Members of gzip or frames of zstd in one body: one that makes nothing costs as much as one that does."""
+"""Members of gzip or frames of zstd in one body: an empty one costs as much as any."""
 _WINDOW = 1 << 27
-"""Above what the specification of zstd would have everybody know: a frame of one segment has one of its own size."""
+"""More than the specification of zstd requires: a frame of a single segment has a window of its own size."""
 
 
 def _gunzip(body: bytes | bytearray) -> Iterator[bytes]:
@@ -93,7 +93,7 @@ def _zstd(body: bytes) -> bytes:
 _IN: dict[str, Callable[[bytes | bytearray], Iterator[bytes]]] = {GZIP: _gunzip, ZSTD: _unzstd}
 _OUT: dict[str, Callable[[bytes], bytes]] = {GZIP: _gzip, ZSTD: _zstd}
 _COPIES = {GZIP: 1, ZSTD: 2}
-"""How many times what comes out is in memory meanwhile: zstd keeps a window that may be as large."""
+"""How many times the output is in memory meanwhile: zstd keeps a window that may be as large."""
 NAMES = (*_OUT, IDENTITY)
 
 
@@ -124,12 +124,12 @@ def decompress(name: str, share: MemoryShare, largest: int) -> None:
 
 
 def encoding_of(message: bytes | bytearray) -> str:
-    """Return how a message by gRPC is compressed: no message begins as gzip does, with a field of no kind there is."""
+    """Return how a message by gRPC is compressed: no valid message begins with the bytes of gzip."""
     return GZIP if message[:2] == _GZIP_BEGINS else IDENTITY
 
 
 def chosen(accepted: str) -> str:
-    """Return how to compress for somebody who accepts these, best liked first."""
+    """Return the compression to use for an ``accept-encoding``, which names the preferred one first."""
     for choice in accepted.split(","):
         name, _, weight = (part.strip().lower() for part in choice.partition(";"))
         if name in NAMES and weight.replace(" ", "").rstrip("0.") != "q=":
@@ -148,7 +148,7 @@ def _require_fit(size: int, largest: int) -> None:
 
 
 def too_large(largest: int) -> Rejected:
-    """Say that a message is too large, which its sender alone can mend."""
+    """Return the refusal of a message that is too large."""
     return Rejected(Code.INVALID_ARGUMENT, f"the message is larger than the {largest:,} bytes that this server takes")
 
 

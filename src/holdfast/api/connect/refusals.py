@@ -1,4 +1,4 @@
-"""How a call is refused: a code of Connect's, which are gRPC's, a sentence, and each thing that is wrong."""
+"""Refusals of calls: a code, the same in Connect and gRPC, a sentence, and the problems."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _STATUS = {
     Code.UNAVAILABLE: 503,
     Code.UNAUTHENTICATED: 401,
 }
-"""As Connect's specification has them; of all others it is 500."""
+"""From Connect's specification; all others are 500."""
 _CODES: tuple[tuple[type[HoldfastError], Code], ...] = (
     (InvalidRequest, Code.INVALID_ARGUMENT),
     (Unauthenticated, Code.UNAUTHENTICATED),
@@ -86,10 +86,10 @@ _CODES: tuple[tuple[type[HoldfastError], Code], ...] = (
     (Refused, Code.FAILED_PRECONDITION),
     (Unavailable, Code.UNAVAILABLE),
 )
-"""The first that fits counts; anything else is internal. Clients of these systems send again what is exhausted or
-unavailable, for up to half an hour: nothing is that which only its sender can mend."""
+"""The first match counts; anything else is internal. Clients of these systems retry exhausted and unavailable calls for
+up to half an hour, so no mistake of a user has one of these codes."""
 _MOST_DETAILS = 1_000
-"""Problems that are told one by one; the sentence says how many there are."""
+"""Problems that are listed; the sentence says how many there are."""
 _LONGEST_SENTENCE = 20_000
 """Characters."""
 
@@ -98,7 +98,7 @@ class Rejected(Exception):
     """A call is refused."""
 
     def __init__(self, code: Code, message: str, problems: Sequence[Problem] = ()) -> None:
-        """Remember the code, the sentence, and what else is wrong."""
+        """Refuse with a code, a sentence and the problems."""
         super().__init__(message)
         self.code, self.message, self.problems = code, message, tuple(problems)
         self.retry_after_s: float | None = None
@@ -112,7 +112,7 @@ class Rejected(Exception):
         return rejected
 
     def told(self) -> dict[str, Any]:
-        """Return it in the form in which Connect's clients read it."""
+        """Return the refusal as the JSON that Connect's clients read."""
         answer: dict[str, Any] = {"code": self.code.value, "message": self.message}
         if self.problems:
             answer["details"] = [self._detail()]
@@ -128,14 +128,14 @@ class Rejected(Exception):
 
 
 def code_of(error: HoldfastError) -> Code:
-    """Return the code of an error of ours."""
+    """Return the code of an error."""
     if isinstance(error, RateLimited) and error.retry_after_s is None:
         return Code.FAILED_PRECONDITION  # more than ever fits at once
     return next((code for kind, code in _CODES if isinstance(error, kind)), Code.INTERNAL)
 
 
 def violations_of(problems: Sequence[Problem]) -> error_details.BadRequest:
-    """Return problems in the form in which they stand beside a refusal."""
+    """Return problems as the details of a refusal."""
     request = error_details.BadRequest()
     for problem in problems:
         request.field_violations.add(field=_sound(problem.path), description=_sound(described(problem)))
@@ -143,7 +143,7 @@ def violations_of(problems: Sequence[Problem]) -> error_details.BadRequest:
 
 
 def described(problem: Problem) -> str:
-    """Say a problem without its path."""
+    """Return a problem as text, without its path."""
     allowed = f"; allowed: {', '.join(problem.allowed)}" if problem.allowed else ""
     hint = "" if problem.hint is None else f"; {problem.hint}"
     return f"{problem.message}{allowed}{hint}"
@@ -158,14 +158,14 @@ def _sentence(error: HoldfastError) -> str:
 
 
 def _sound(text: str) -> str:
-    """Return a text that can be sent, whatever was quoted in it."""
+    """Replace lone surrogates, which cannot be encoded."""
     return text.encode("utf-8", "replace").decode()
 
 
 def refuse(message: str, problems: Sequence[Problem] = ()) -> NoReturn:
-    """Refuse what cannot be accepted.
+    """Refuse a call as its sender's mistake.
 
     Raises:
-        Rejected: With the sentence and what else is wrong.
+        Rejected: With the sentence and the problems.
     """
     raise Rejected(Code.INVALID_ARGUMENT, message, problems)

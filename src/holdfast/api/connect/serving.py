@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 PROTO, JSON = "application/proto", "application/json"
 LARGEST_MESSAGE = 64 * 1024 * 1024
-"""Bytes, as sent and when it is decompressed: clients bring the files of a workspace in one."""
+"""Bytes, as sent and when decompressed: clients send the files of a workspace in one message."""
 _SMALL = 64 * 1024
-"""Bytes of a message that keeps nobody waiting for long who is answered together with its sender."""
+"""Bytes of a message that may be answered together with others without delaying them much."""
 _VERSION = "1"
 _LONGEST_TIMEOUT = 10
 """Digits of milliseconds."""

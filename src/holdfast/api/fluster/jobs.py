@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from holdfast.api.connect.plain import plain
+from holdfast.api.connect.mapping import plain
 from holdfast.api.connect.refusals import refuse
 from holdfast.api.fluster._generated import cluster
 from holdfast.api.fluster.calls import CALLS, CONTROLLER

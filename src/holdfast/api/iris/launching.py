@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from holdfast.api.connect.plain import plain
+from holdfast.api.connect.mapping import plain
 from holdfast.api.connect.refusals import Code, Rejected
 from holdfast.api.iris._generated import controller
 from holdfast.api.iris.calls import CALLS, CONTROLLER, find_job, named_jobs

@@ -1,4 +1,4 @@
-"""Turns messages into plain mappings of what is set, by the names of the protocol."""
+"""Converts messages to mappings, by the names of the protocol."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def plain(message: Message) -> dict[str, Any]:
-    """Return the fields of a message that are set: what is 0 and what is absent are not the same."""
+    """Return the fields of a message that are set: 0 and absent are not the same."""
     fields: dict[str, Any] = {}
     for field, value in message.ListFields():
         kind = field.message_type

@@ -1,6 +1,7 @@
-"""Turns messages into what JSON has of them, and back: names in lowerCamelCase, amounts as texts.
+"""Converts messages to mappings as in JSON, and back: names in lowerCamelCase, quantities as text.
 
-What Kubernetes embeds in its Go types stands beside their other fields in JSON, and in a message of its own here.
+Kubernetes embeds some Go types in others: in JSON their fields stand beside the outer ones, in Protocol Buffers they
+are a message of their own.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from google.protobuf.message import Message
 
 AMOUNT = "k8s.io.apimachinery.pkg.api.resource.Quantity"
 TEXT = "string"
-"""The field of an amount."""
+"""The field of a quantity."""
 EMBEDDED = frozenset({"volumeSource", "localObjectReference"})
-"""Fields whose fields stand beside the others."""
+"""The fields of embedded types."""
 
 
 def plain(message: Message) -> dict[str, Any]:
@@ -41,7 +42,7 @@ def _one(value: object) -> object:
 
 
 def fill(message: Message, values: Mapping[str, Any]) -> None:
-    """Set the fields of a message from what JSON has of it; what it has no field for is left out."""
+    """Set the fields of a message from a mapping; unknown keys are ignored."""
     for field in message.DESCRIPTOR.fields:
         kind, name = field.message_type, field.json_name
         if field.name in EMBEDDED and kind is not None:

@@ -1,4 +1,4 @@
-"""Messages as JSON, the way Armada's gateway has it: names in lowerCamelCase, enumerations by name, moments as text."""
+"""Converts messages to the JSON of Armada's gateway and back: lowerCamelCase, enumerations by name, times as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from google.protobuf.descriptor import FieldDescriptor
 
-from holdfast.api.armada.plain import AMOUNT, EMBEDDED, TEXT
+from holdfast.api.armada.mapping import AMOUNT, EMBEDDED, TEXT
 from holdfast.api.connect.refusals import refuse
 from holdfast.errors import Problem
 
@@ -25,7 +25,7 @@ _MOMENTS = frozenset({"google.protobuf.Timestamp", "k8s.io.apimachinery.pkg.apis
 _OPAQUE = "k8s.io.apimachinery.pkg.apis.meta.v1.Opaque"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SHORT = "RETRY_ACTION_"
-"""What the names of this enumeration begin with; JSON has the rest alone."""
+"""The prefix of the names of this enumeration, which JSON leaves out."""
 _MOST_PROBLEMS = 100
 _GO = {
     FieldDescriptor.TYPE_DOUBLE: "float64",
@@ -45,17 +45,17 @@ _RANGES = {
     "uint64": (0, (1 << 64) - 1),
 }
 _ZEROS: Mapping[str, object] = {"string": "", "bool": False, "[]uint8": b""}
-"""What ``null`` is in a list or a map, if not 0."""
+"""What ``null`` stands for in a list or a map, if not for 0."""
 _LONGEST_NUMBER = 20
 
 
 def dump(value: object) -> bytes:
-    """Write what JSON has."""
+    """Encode a value as JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def as_json(message: Message) -> dict[str, Any]:
-    """Return the fields of a message that are set, or not what they are by default."""
+    """Return the fields of a message that are set and differ from their defaults."""
     fields: dict[str, Any] = {}
     for field, value in message.ListFields():
         kind = field.message_type
@@ -94,16 +94,16 @@ def _name_in(enum: EnumDescriptor, number: int) -> str | int:
 def _moment(message: Any) -> str | dict[str, Any]:  # noqa: ANN401 - either kind
     try:
         at = _EPOCH + timedelta(seconds=message.seconds, microseconds=message.nanos // 1000)
-    except OverflowError:  # no moment at all
+    except OverflowError:  # not a time
         return as_json(message)
     return at.isoformat(timespec="microseconds" if message.nanos else "seconds").replace("+00:00", "Z")
 
 
 def read(text: bytes, message: Message) -> None:
-    """Fill a message from JSON; what it has no field for is left out, and no text is an empty message.
+    """Fill a message from JSON; unknown fields are ignored, and no text is an empty message.
 
     Raises:
-        Rejected: It is no JSON, or has something of another type than its field.
+        Rejected: The text is not JSON, or a value has another type than its field.
     """
     if not text.strip():
         return
@@ -123,10 +123,10 @@ def _no_number(name: str) -> NoReturn:
 
 
 def read_query(pairs: Sequence[tuple[str, str]], message: Message) -> None:
-    """Fill a message's own fields from a query; what it has no field for is left out.
+    """Fill the top-level fields of a message from a query; unknown fields are ignored.
 
     Raises:
-        Rejected: A value is none of its field's.
+        Rejected: A value has another type than its field.
     """
     fields = {name: field for field in _fields_of(message) for name in (field.name, field.json_name)}
     for name, text in pairs:
@@ -145,15 +145,14 @@ def read_query(pairs: Sequence[tuple[str, str]], message: Message) -> None:
 
 
 class _MessageReader:
-    """Reads values into messages, and keeps what is wrong with them."""
+    """Reads values into messages, and collects the problems."""
 
     def __init__(self, root: str) -> None:
-        """Begin with nothing wrong."""
         self._root = root
         self.problems: list[Problem] = []
 
     def fields(self, message: Message, value: object, path: str, plain: str) -> None:
-        """Fill a message; ``path`` is of it, and ``plain`` the same without places in lists."""
+        """Fill the message at ``path``; ``plain`` is the same path without positions in lists."""
         if value is None:
             return
         if not isinstance(value, dict):
@@ -232,7 +231,7 @@ class _MessageReader:
         message.seconds, message.nanos = since // timedelta(seconds=1), since.microseconds * 1000
 
     def item(self, field: FieldDescriptor, value: object, path: str, plain: str) -> object:
-        """Return a value of a field that is no message; ``None``: it is wrong, which is noted."""
+        """Return the value of a scalar field, or ``None`` and note the problem if it is wrong."""
         if value is None:
             return _ZEROS.get(_go(field), 0)
         if field.enum_type is not None:
@@ -288,7 +287,7 @@ def _fields_of(message: Message) -> Sequence[FieldDescriptor]:
 
 
 def _scalar(go: str, value: object) -> object:
-    """Return a value of one of Go's types; ``None``: it is none."""
+    """Return a value of one of Go's types, or ``None`` if it is not one."""
     if go in _RANGES:
         whole, (least, most) = _whole(value), _RANGES[go]
         return whole if whole is not None and least <= whole <= most else None
@@ -316,7 +315,7 @@ def _go(field: FieldDescriptor) -> str:
 
 
 def _kind(value: object) -> str:
-    """Return what Go calls a value of JSON."""
+    """Return Go's name for the type of a JSON value."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
@@ -326,7 +325,7 @@ def _kind(value: object) -> str:
 
 
 def _whole(value: object) -> int | None:
-    """Return a whole number, also one that is written as a text, as other writers of JSON do."""
+    """Return a whole number, also if it is written as text, as some JSON encoders do."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -337,5 +336,5 @@ def _whole(value: object) -> int | None:
 
 
 def _text(text: str) -> str:
-    """Replace what is half a character."""
+    """Replace lone surrogates."""
     return text.encode("utf-8", "replace").decode() if not text.isascii() else text
