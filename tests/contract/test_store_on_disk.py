@@ -161,6 +161,20 @@ def test_damaged_events_and_audit_entries_are_passed_over_and_none_after_them_is
     assert [entry.seq for entry in store.audit(after=1, limit=2)] == [8, 9]
 
 
+def test_the_check_of_a_database_names_the_entry_and_the_policy_that_cannot_be_read(sqlite: Place) -> None:
+    store = sqlite.open()
+    for entry in (Queue("gpu"), Queue("sound"), RetryPolicy("infra")):
+        store.put_entry(entry)
+    store.close()
+    assert upkeep.examine(sqlite.url).problems == []
+    with closing(sqlite3.connect(sqlite.url)) as database, database:
+        database.execute("UPDATE entries SET body = '{' WHERE name = 'gpu'")
+        database.execute("UPDATE policy_revisions SET body = '{'")
+    problems = upkeep.examine(sqlite.url).problems
+    assert sorted(problem.partition(": ")[0] for problem in problems) == ["queue gpu", "retry policy infra"]
+    assert all("cannot be read" in problem for problem in problems)
+
+
 def test_a_damaged_page_is_named_as_damaged(sqlite: Place) -> None:
     sqlite.open().close()
     pages_of_schema = Path(sqlite.url).stat().st_size // 4096

@@ -16,7 +16,7 @@ from sqlalchemy import func, inspect, select, text
 from holdfast.domain.record import Struct
 from holdfast.errors import Conflict, Unavailable
 from holdfast.storage.sql import declared, migrations
-from holdfast.storage.sql.catalogue.reading import read_pause
+from holdfast.storage.sql.catalogue.reading import read_catalogue, read_pause
 from holdfast.storage.sql.engine import Database, damaged, is_damage, read_url, translated
 from holdfast.storage.sql.sqlite_file import BESIDE, connect
 from holdfast.storage.sql.store import open_store
@@ -74,8 +74,12 @@ def examine(url_or_path: str | Path) -> DatabaseHealth:
     try:
         with database.reading() as connection:
             revision = migrations.revision_of(connection)
-            problems = _schema_problems(revision) + (_damage(connection) if database.is_sqlite else [])
             current = revision == migrations.HEAD
+            problems = [
+                *_schema_problems(revision),
+                *(_damage(connection) if database.is_sqlite else ()),
+                *(_unreadable_entries(connection) if current else ()),
+            ]
             rows = {name: _count(connection, name) for name in _COUNTED if current}
             size = _size(connection, sqlite=database.is_sqlite)
             pause = read_pause(connection) if current else None
@@ -162,6 +166,10 @@ def _damage(connection: Connection) -> list[str]:
     for table, row, parent, _ in connection.execute(text("PRAGMA foreign_key_check")):
         faults.append(f"row {row} of {table} belongs to a row of {parent} that is not there")
     return faults
+
+
+def _unreadable_entries(connection: Connection) -> list[str]:
+    return [f"{what}: {why}" for what, why in read_catalogue(connection).unreadable.items()]
 
 
 def _count(connection: Connection, name: str) -> int:
