@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app.doctor import examine, machine, place, server
-from holdfast.app.doctor.finding import Finding, Verdict
+from holdfast.app import doctor
+from holdfast.app.doctor import Finding, Verdict, examine
 from holdfast.app.settings import Settings
 from holdfast.engines.process.shim import cgroups
 from holdfast.errors import Conflict
@@ -28,17 +28,17 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_a_directory_is_private_or_shared_and_is_never_made(tmp_path: Path, data: Path) -> None:
-    assert place.directory(Settings(data=data)).verdict is OK
+    assert doctor.directory(Settings(data=data)).verdict is OK
     data.chmod(0o755)
-    found = place.directory(Settings(data=data))
+    found = doctor.directory(Settings(data=data))
     assert (found.verdict, found.advice) == (WARN, f"chmod 700 {data}")
     missing = tmp_path / "not" / "there"
-    assert place.directory(Settings(data=missing)).verdict is OK
+    assert doctor.directory(Settings(data=missing)).verdict is OK
     assert not missing.parent.exists()
     file = tmp_path / "file"
     file.touch()
-    assert place.directory(Settings(data=file / "below")).verdict is FAIL
-    assert place.directory(Settings(data=file)).verdict is FAIL
+    assert doctor.directory(Settings(data=file / "below")).verdict is FAIL
+    assert doctor.directory(Settings(data=file)).verdict is FAIL
 
 
 @pytest.mark.parametrize(
@@ -54,23 +54,23 @@ def test_a_directory_is_private_or_shared_and_is_never_made(tmp_path: Path, data
     ],
 )
 def test_a_file_system_is_judged_by_what_is_kept_on_it(kind: str, with_file: Verdict, on_a_server: Verdict) -> None:
-    assert place.of_kind(kind, has_database=True).verdict is with_file
-    assert place.of_kind(kind, has_database=False).verdict is on_a_server
+    assert doctor.of_kind(kind, has_database=True).verdict is with_file
+    assert doctor.of_kind(kind, has_database=False).verdict is on_a_server
 
 
 def test_the_file_system_is_that_of_the_innermost_mount() -> None:
     mounts = [line.split(" - ") for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     kinds = {before.split()[4]: after.split()[0] for before, after in mounts}
-    found = place.file_system(Settings(data=Path("/proc/sys")))
+    found = doctor.file_system(Settings(data=Path("/proc/sys")))
     assert found.detail.startswith(kinds.get("/proc/sys", kinds["/proc"]))
 
 
 def test_a_database_is_sound_damaged_or_not_there_yet(data: Path) -> None:
     settings = Settings(data=data)
-    assert "will be created" in server.database(settings).detail
+    assert "will be created" in doctor.database(settings).detail
     with closing(open_store(data / "holdfast.db")):
         pass
-    assert server.database(settings).detail.endswith("0 jobs, sound")
+    assert doctor.database(settings).detail.endswith("0 jobs, sound")
     with (data / "holdfast.db").open("r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * 4096)
@@ -80,7 +80,7 @@ def test_a_database_is_sound_damaged_or_not_there_yet(data: Path) -> None:
 def test_a_database_that_is_gone_is_no_new_one(data: Path) -> None:
     (data / "holdfast.db.lock").write_text('{"epoch": 3}')
     with pytest.raises(Conflict, match="is gone"):
-        server.database(Settings(data=data))
+        doctor.database(Settings(data=data))
     assert next(one for one in _examined(data) if one.name == "database").verdict is FAIL
 
 
@@ -99,32 +99,32 @@ def test_every_finding_has_its_name_and_every_trouble_its_advice(data: Path) -> 
 
 
 def test_gpus_that_are_not_there_and_those_in_trouble_are_told(data: Path, tmp_path: Path) -> None:
-    assert machine.gpus(Settings(data=data)).detail == "0 found, 0 handed out"
-    assert "do not exist" in machine.gpus(Settings(data=data, gpus=3)).advice
+    assert doctor.gpus(Settings(data=data)).detail == "0 found, 0 handed out"
+    assert "do not exist" in doctor.gpus(Settings(data=data, gpus=3)).advice
     file = tmp_path / "devices.yaml"
     file.write_text("devices: [{index: 0}, {id: GPU-1, health: no fan}]")
-    assert machine.gpus(Settings(data=data, devices=file)).advice == "GPU-1: no fan"
+    assert doctor.gpus(Settings(data=data, devices=file)).advice == "GPU-1: no fan"
     file.write_text("devices: [{index: 0}]")
-    assert machine.gpus(Settings(data=data, devices=file)).verdict is OK
+    assert doctor.gpus(Settings(data=data, devices=file)).verdict is OK
 
 
 def test_a_clock_before_the_newest_write_went_back(data: Path) -> None:
     file = data / "holdfast.db"
     file.touch()
-    assert machine.clock(Settings(data=data)).verdict in {OK, WARN}
+    assert doctor.clock(Settings(data=data)).verdict in {OK, WARN}
     ahead = file.stat().st_mtime + 7200
     os.utime(file, (ahead, ahead))
-    found = machine.clock(Settings(data=data))
+    found = doctor.clock(Settings(data=data))
     assert found.verdict is WARN
     assert "the database was written" in found.detail
 
 
 def test_few_files_leave_few_connections(data: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    assert machine.open_files(Settings(data=data, connections=1)).verdict is OK
+    assert doctor.open_files(Settings(data=data, connections=1)).verdict is OK
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
-        found = machine.open_files(Settings(data=data))
+        found = doctor.open_files(Settings(data=data))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert found.verdict is WARN
@@ -134,9 +134,9 @@ def test_few_files_leave_few_connections(data: Path) -> None:
 def test_looking_for_control_groups_leaves_none_behind(data: Path) -> None:
     looked_for = cgroups.find(str(data), f"examined by {os.getpid()}", "auto")
     assert looked_for is None or all(Path(path).is_dir() for path in looked_for.paths)
-    found = machine.memory(Settings(data=data))
+    found = doctor.memory(Settings(data=data))
     assert found.verdict is (WARN if looked_for is None else OK)
     if looked_for is not None:
         looked_for.close()
-        machine.processes(Settings(data=data))
+        doctor.processes(Settings(data=data))
         assert [path for path in looked_for.paths if Path(path).exists()] == []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.app.upkeep import Forgetter
+from holdfast.app.loops.forgetting import Forgetter
 from holdfast.domain.access import Principal
 from holdfast.domain.audit import Act, AuditEntry, Caller, Subject
 from holdfast.domain.job import ChildOf, Job, JobState

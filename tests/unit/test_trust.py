@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.app import doctor
 from holdfast.app.data.datadir import DataDir, ServerAddress
 from holdfast.app.data.ownership import Ownership, refuse_copy, require_database
 from holdfast.app.data.token import given_token, kept_token
-from holdfast.app.doctor import place
 from holdfast.app.settings import Settings
 from holdfast.errors import Refused
 
@@ -66,7 +66,7 @@ def test_a_data_directory_that_others_can_write_is_refused(data: Path, mode: int
     with pytest.raises(Refused, match=f"can be written by other users .mode {mode:04o}.") as refused:
         DataDir(data)
     assert f"chmod go-w {data}" in str(refused.value.hint)
-    for read in (known.server, lambda: Ownership(known, None, "up"), lambda: place.directory(Settings(data=data))):
+    for read in (known.server, lambda: Ownership(known, None, "up"), lambda: doctor.directory(Settings(data=data))):
         with pytest.raises(Refused, match="can be written by other users"):
             read()
 

@@ -1,4 +1,4 @@
-"""Opens a way to a Holdfast: to the server that is found, or without one to the data directory, in this process.
+"""Connects to the server that is found, or without one opens the data directory in this process.
 
 The result is always a ``Client`` that speaks the public API.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from holdfast.app.whereabouts import Whereabouts
 
 _opened: list[tuple[Path, int]] = []
-"""Data directories that were opened in a process, also in one that this was forked from, and its number."""
+"""Data directories that are open, each with the process that opened it, which this one may be a fork of."""
 
 
 @contextmanager
@@ -41,20 +41,20 @@ def connect(
     """Open a client for as long as the context lasts.
 
     Args:
-        drive: Where no server runs, also run the jobs of the data directory in this process meanwhile, as
-            soon as no other process does.
-        places: Whether to start waiting jobs meanwhile; else only what runs is looked after.
+        drive: Without a server, also run the jobs of the data directory in this process, as soon as no other process
+            does.
+        places: Whether to start waiting jobs; if not, only running jobs are looked after.
         settings: Where to look; by default the environment's.
-        remark: Told if the server is older or newer than this program.
-        waits: Told when a server stops answering, and when it answers again: in between it is waited for.
-        token_file: The file with the token to show, whatever the settings say.
+        remark: Called if the server is older or newer than this program.
+        waits: Called when a server stops answering, and when it answers again; meanwhile calls wait for it.
+        token_file: A file with the token to send, whatever the settings say.
 
     Yields:
         A client.
 
     Raises:
         Conflict: This process was forked from one that has the data directory open.
-        InvalidSetting: The file holds no token, or there is no server that takes one.
+        InvalidSetting: The file holds no token, or no server takes one.
         Refused: The file is another user's, or others can read or write it.
     """
     settings = settings or read_reach()
@@ -74,7 +74,7 @@ def connect(
 
 @contextmanager
 def _holding(path: Path) -> Iterator[ExitStack]:
-    """Open a data directory in this process; one that is forked meanwhile closes nothing of it."""
+    """Keep a data directory open in this process; a process forked meanwhile closes nothing of it."""
     _refuse_inherited(path)
     entry = path, os.getpid()
     _opened.append(entry)
@@ -89,7 +89,7 @@ def _holding(path: Path) -> Iterator[ExitStack]:
 
 
 def _refuse_inherited(path: Path) -> None:
-    """Refuse a directory whose database was open at the fork: SQLite's locks are not those of both processes."""
+    """Refuse a directory whose database was open at the fork: two processes cannot share SQLite's locks."""
     if any(process != os.getpid() for opened_path, process in _opened if opened_path == path):
         message = f"this process was forked from one that has {path} open, and cannot use its database"
         hint = "start a server before: holdfast up --daemon; or start processes with the method spawn or forkserver"
@@ -113,25 +113,25 @@ def _found(directory: DataDir, shown: str | None) -> tuple[str, str] | None:
 
 
 def _token_for(server: Whereabouts | None, token_file: str) -> str:
-    """Read the token that is to be shown to a server."""
-    from holdfast.app.data.token import FLAG, token_in_file  # only here: most commands show none of a file
+    """Read the token to send to a server."""
+    from holdfast.app.data.token import FLAG, token_in_file  # only here: most commands read no token from a file
 
-    hint = "HOLDFAST_URL names one by its address"
+    hint = "HOLDFAST_URL is the address of a server"
     if server is None:
         message = "is for a server, and none is running here: without one a command opens the data directory itself"
         raise InvalidSetting(problems=[Problem(FLAG, message, hint=hint)])
     if server.url.startswith("unix:"):
         message = (
-            f"is for a server that is asked by HTTP; the one at {server.url} knows who asks it, and takes no token"
+            f"is for a server that is reached by HTTP; the one at {server.url} knows who calls it, and takes no token"
         )
         raise InvalidSetting(problems=[Problem(FLAG, message, hint=hint)])
     return token_in_file(Path(token_file), FLAG)
 
 
 def is_looked_after(settings: ServerReach | None = None) -> bool:
-    """Whether somebody runs the jobs that a command shows: a server, here or elsewhere, or a command that waits.
+    """Whether some process runs the jobs that a command shows: a server, here or elsewhere, or a command that waits.
 
-    Of the one that runs them no lock is tried: that could keep another from starting in this very moment.
+    This tries no lock, as that could keep another process from starting at this moment.
 
     Raises:
         Unavailable: The database cannot be read right now.
@@ -149,7 +149,7 @@ def is_looked_after(settings: ServerReach | None = None) -> bool:
 
 
 def _all_of(reach: ServerReach) -> Settings:
-    """Return all settings, with those that are known already."""
+    """Return all settings, including those that were read already."""
     from holdfast.app.settings import Settings, read_settings
 
     if isinstance(reach, Settings):

@@ -1,4 +1,4 @@
-"""Runs a server in the background: detached from its terminal, its log in a file; and ends one."""
+"""Runs a server in the background, detached from its terminal and with its log in a file, and stops one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from holdfast.app.server import Started
 
 _LONGEST_LOG = 10 << 20
-"""Bytes of a log that the next server puts aside, in place of the one before it."""
+"""Bytes of a log from which on the next server moves it aside, over the one moved before."""
 _UNIT = "holdfast"
 _MILLISECONDS = 1000
 
@@ -44,11 +44,11 @@ class Detached(NamedTuple):
 
 
 def detach(log: Path, serve: Callable[[Started], None]) -> Detached:
-    """Run a server as a process of its own; returns where it is reached once it answers.
+    """Run a server as a process of its own, and return its addresses once it answers.
 
     Args:
         log: Where its output goes; appended to.
-        serve: Serves until it is stopped; is given what to call then.
+        serve: Serves until it is stopped; gets a function to call once the server answers.
 
     Raises:
         HoldfastError: Why it did not start.
@@ -71,7 +71,8 @@ def _become_a_daemon(log: Path, writer: int, serve: Callable[[Started], None]) -
     try:
         os.setsid()
         if os.fork():
-            os._exit(0)  # whoever is no leader of a session never gets a terminal again
+            # A process that does not lead its session never gets a terminal again.
+            os._exit(0)
         _redirect(log)
         warnings = _Warnings()
         logging.getLogger().addHandler(warnings)
@@ -121,16 +122,16 @@ def _redirect(log: Path) -> None:
 
 
 def _tell(writer: int, what: dict[str, Any]) -> None:
-    with suppress(OSError):  # it was told before
+    with suppress(OSError):  # an earlier message closed it
         os.write(writer, json.dumps(what).encode())
         os.close(writer)
 
 
 def _read(answer: str, log: Path) -> Detached:
-    """Return where a new server said that it is reached.
+    """Read the addresses that a new server reported.
 
     Raises:
-        HoldfastError: What it told instead.
+        HoldfastError: The error that it reported instead.
     """
     reply: dict[str, Any] = json.loads(answer) if answer else {"message": "the server ended before it answered"}
     if "url" in reply:
@@ -148,11 +149,11 @@ def stop(timeout_s: float) -> tuple[ServerAddress, int] | None:
     """Stop the server of the data directory and wait until it is gone.
 
     Returns:
-        Which it was, and how many jobs go on without it; ``None``: there was none.
+        Its address, and how many jobs go on without it; ``None`` if none was running.
 
     Raises:
         Refused: It is another machine's, another user's, or a service manager's, which would start it again.
-        Unavailable: It is not gone in time.
+        Unavailable: It did not end in time.
     """
     settings = read_settings()
     for name, value in (("HOLDFAST_URL", settings.url), ("HOLDFAST_SOCKET", settings.socket)):
@@ -201,10 +202,10 @@ def _signal(pid: int) -> None:
 
 
 class _Ending:
-    """Waits for the end of a process that is no child of this one."""
+    """Waits for the end of a process that is not a child of this one."""
 
     def __init__(self, pid: int) -> None:
-        """Look at the process that has the number now; raises ProcessLookupError."""
+        """Watch the process that has this number now; raises ProcessLookupError."""
         self._fd = os.pidfd_open(pid)
 
     def wait(self, timeout_s: float) -> bool:
@@ -214,5 +215,5 @@ class _Ending:
         return bool(poll.poll(timeout_s * _MILLISECONDS))
 
     def close(self) -> None:
-        """Stop looking."""
+        """Stop watching."""
         os.close(self._fd)

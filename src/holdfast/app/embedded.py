@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.app import running, wiring
 from holdfast.app.loops.configuring import Configuring
+from holdfast.app.loops.forgetting import Sweeping
 from holdfast.app.loops.loop import Loop
-from holdfast.app.loops.sweeping import Sweeping
-from holdfast.app.loops.telling import Telling
+from holdfast.app.loops.notifying import Notifying
 from holdfast.app.time import SortableIds, SystemClock, SystemDice
 from holdfast.compiled.codec import load_spec
 from holdfast.controller.controller import Controller, ControllerSettings
@@ -98,7 +98,7 @@ class Embedded:
         self.reserve: Loop | None = None
         self._last_message = ""
         self._hinted = False
-        self.on_told: Callable[[], None] = lambda: None
+        self.on_notification: Callable[[], None] = lambda: None
         """Called after a commit of which people are to be told."""
         self._due_at = float("-inf")
         """When the controller has something to do without being told; like the next, on the clock that waits are by."""
@@ -214,7 +214,7 @@ class Embedded:
                 ahead[exchange.executor] = controller.answer(exchange)
         self._mailbox.answer(ticked.responses, ticked.changed, ahead)
         if ticked.written.notifications:
-            self.on_told()
+            self.on_notification()
         if self._telemetry is not None:
             self._telemetry.ticked(
                 ticked,
@@ -360,9 +360,9 @@ def start_embedded(
         embedded.configuring.step()
     elif store.catalogue().configured is not None:
         store.put_configured(None)
-    telling = Telling(store, settings, directory, leadership, telemetry)
+    telling = Notifying(store, settings, directory, leadership, telemetry)
     tell = Loop("holdfast-notify", telling.step)
-    embedded.on_told = telling.wake = tell.wake
+    embedded.on_notification = telling.wake = tell.wake
     stack.callback(telling.end, drain=telemetry is None)
     stack.callback(tell.stop)
     stack.callback(embedded.stop)

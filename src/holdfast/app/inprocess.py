@@ -39,10 +39,10 @@ def in_process(
     """Make a client of this process.
 
     Args:
-        backend: What endpoints work with.
-        principal: Who calls.
-        before: Called before each request; raises what makes asking pointless.
-        before_writing: Called before each request that may change something; raises why nothing may be.
+        backend: The backend of the endpoints.
+        principal: The caller.
+        before: Called before each request; raises an error if the request would be pointless.
+        before_writing: Called before each request that may change something; raises an error if nothing may be changed.
     """
     return Client(connection=_InProcess(backend, principal, before, before_writing))
 
@@ -61,11 +61,11 @@ class _InProcess(Connection):
 
     def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> HttpResponse:  # noqa: ANN401 - as its parent's
         """Call one endpoint and return its answer as it is written."""
-        del repeatable  # nothing gets lost on the way
+        del repeatable  # no request gets lost
         self._before()
         if method != "GET":
             self._before_writing()
-        endpoint, places = _found(method, path)
+        endpoint, places = _find_endpoint(method, path)
         parts = {
             "path": places,
             "query": request.get("params") or {},
@@ -85,7 +85,7 @@ class _InProcess(Connection):
         return HttpResponse(endpoint.status, view.model_dump_json(by_alias=True).encode())
 
     def close(self) -> None:
-        """Let go of nothing: the store is closed by whoever opened it."""
+        """Close nothing: the store belongs to whoever opened it."""
 
     def _arguments(self, endpoint: Endpoint, parts: Mapping[str, Any]) -> dict[str, Any]:
         wrong: list[Any] = []
@@ -115,17 +115,17 @@ class _InProcess(Connection):
             return _ABSENT
 
 
-def _found(method: str, path: str) -> tuple[Endpoint, dict[str, str]]:
-    """Find the endpoint of an address, and what stands in its places."""
+def _find_endpoint(method: str, path: str) -> tuple[Endpoint, dict[str, str]]:
+    """Find the endpoint of an address, and the values in its path."""
     for endpoint in endpoints_near(path):
-        places = _places(endpoint.path.split("/"), path.split("/")) if endpoint.method == method else None
+        places = _path_values(endpoint.path.split("/"), path.split("/")) if endpoint.method == method else None
         if places is not None:
             return endpoint, places
     msg = f"{method} {path} does not exist"
     raise NotFound(msg)
 
 
-def _places(template: list[str], words: list[str]) -> dict[str, str] | None:
+def _path_values(template: list[str], words: list[str]) -> dict[str, str] | None:
     if len(template) != len(words):
         return None
     places = {}

@@ -4,9 +4,9 @@ The lease says who should write; the proof is the epoch that each commit checks.
 
 Why a lease is not enough: a process can be suspended between looking at its lease and committing, for longer than any
 lease, and goes on with the next instruction as if no time had passed. No clock that it reads can tell it so in time.
-The database can: whoever takes the lease raises the epoch in the same row that every commit locks, so a commit that
-was decided under the earlier epoch is either over before the takeover, which waits for its lock, or refused after it.
-Clocks that differ, or are set, make a takeover too early or too late, and never a wrong write.
+The database can: the process that takes the lease raises the epoch in the same row that every commit locks, so a commit
+that was decided under the earlier epoch is either over before the takeover, which waits for its lock, or refused after
+it. Clocks that differ, or are set, make a takeover too early or too late, and never a wrong write.
 
 Programs are outside that proof: nothing checks an epoch before a program opens a file. So three times are chosen to
 nest. A leader that was not confirmed for ``Terms.programs_s`` takes its programs for others' and stops them, by a
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 
 class Terms(Struct, frozen=True):
-    """How long a writer that is not heard of keeps others out, and for how much of that its programs may run on."""
+    """How long a silent writer keeps others out, and for how much of that time its programs may run on."""
 
     ttl_s: float = 15.0
     renew_every_s: float = 5.0
     programs_s: float | None = None
-    """After how long without a renewal the programs are stopped, well before others may start them; ``None``: never,
-    where no other machine can reach the database."""
+    """How long after the last renewal the programs are stopped, well before others may start them; ``None``: never, as
+    no other machine can reach the database."""
 
 
 ALONE = Terms()
@@ -58,17 +58,17 @@ def shared(ttl_s: float) -> Terms:
 
 
 def place_of(path: Path, word: str) -> str:
-    """Name a data directory; whoever holds its locks is the only process there."""
+    """Name a data directory; the process that holds its locks is the only one there."""
     return f"the holdfast on {socket.gethostname()}, data directory {path} ({word})"
 
 
 def process_at(place: str) -> str:
-    """Name this process at a place, as no other process is or was named."""
+    """Name this process at a place, by a name that no other process has or had."""
     return f"{place}, process {os.getpid()}-{secrets.token_hex(4)}"
 
 
 def is_here_and_alive(owner: str) -> bool:
-    """Whether the process of this machine that is named so is still there."""
+    """Whether the process of this machine with this name is alive."""
     number = owner.rpartition(", process ")[2].partition("-")[0]
     if not number.isdecimal():
         return False
@@ -80,7 +80,7 @@ def is_here_and_alive(owner: str) -> bool:
 
 
 class Leadership:
-    """The lease of one process on one store; ``keep`` is one thread's, everything else anybody's."""
+    """The lease of one process on one store; one thread calls ``keep``, and any thread the rest."""
 
     def __init__(  # noqa: PLR0913 - what it is told once, by name
         self,
@@ -93,16 +93,16 @@ class Leadership:
         place: str = "",
         runs_as: RunsAs | None = None,
     ) -> None:
-        """Hold nothing yet.
+        """Prepare the lease; ``take`` takes it.
 
         Args:
             store: Where the lease is.
             owner: A name no other process has or had.
-            clock: Its time; how long ago anything was is measured by the steady one, which nobody sets.
-            terms: How long everything is.
+            clock: The time; durations are measured by its steady part, which nobody sets.
+            terms: The durations.
             heir_of: Owners whose names begin with this are known to be dead when the lease is taken for the first time.
             place: The word of the data directory where its jobs have their files.
-            runs_as: As whom its programs run.
+            runs_as: The account that its programs run as.
         """
         self._store = store
         self._owner = owner
@@ -118,9 +118,9 @@ class Leadership:
         self._leaves_programs = False
 
     def take(self) -> int:
-        """Take the lease, or renew it, now; returns the epoch to commit with.
+        """Take or renew the lease now, and return the epoch to commit with.
 
-        When this returns, no commit of this process is under way any more, also none whose answer was lost.
+        When this returns, no earlier commit of this process is under way, not even one whose answer was lost.
 
         Raises:
             NotLeader: Another process leads.
@@ -147,18 +147,19 @@ class Leadership:
                     self._epoch = None
                 raise
             self._confirmed_at, self._refusal = asked_at, None
-            self._heir_of = None  # whoever leads after this process did is alive
+            # A process that leads after this one did is alive.
+            self._heir_of = None
             return self._epoch
 
     def keep(self) -> float:
-        """Renew the lease when that is due, or try to have it again; returns how soon to call again."""
+        """Renew the lease if that is due, or try to take it again; returns how soon to call this again."""
         every_s = self._terms.renew_every_s
         left_s = self._tried_at + every_s - self._clock.steady()
         if left_s > 0:
             return left_s
         try:
             self.take()
-        except (Unavailable, Refused):  # whoever works under the lease meets the same, and tells it
+        except (Unavailable, Refused):  # the loop that works under the lease reports it
             return min(every_s, 1.0)
         return every_s
 
@@ -173,7 +174,7 @@ class Leadership:
         return self._epoch
 
     def is_over(self) -> bool:
-        """Whether this process must take the lease for lost, and its programs for others': they may soon lead."""
+        """Whether this process must give the lease up for lost and stop its programs, because others may soon lead."""
         if self._terms.programs_s is None:
             return False
         return self._epoch is None or self._clock.steady() - self._confirmed_at > self._terms.programs_s
@@ -183,13 +184,13 @@ class Leadership:
         self._epoch, self._refusal = None, NotLeader(why)
 
     def refusal(self) -> Unavailable | None:
-        """Say why this process may write nothing now, if it may not; also nothing that only asks for something."""
+        """Return why this process may write nothing now, not even requests; ``None`` if it may."""
         if self._epoch is not None and not self.is_over():
             return None
         return NotLeader(self.trouble(), hint="ask the server that leads; this one writes again once it leads")
 
     def trouble(self) -> str | None:
-        """Say what keeps the lease from being held or renewed, if anything."""
+        """Return what keeps the lease from being held or renewed, or ``None``."""
         if self._refusal is not None:
             return self._refusal.message
         if self._epoch is None:
@@ -199,11 +200,11 @@ class Leadership:
         return None
 
     def leave_programs(self) -> None:
-        """Note that programs go on without this process: whoever leads elsewhere must wait until they have ended."""
+        """Note that programs go on without this process: the next leader elsewhere must wait until they have ended."""
         self._leaves_programs = self._terms.programs_s is not None
 
     def step_down(self) -> None:
-        """Let others in at once, unless programs are left that they do not see."""
+        """Free the lease at once, unless programs are left that the next leader cannot see."""
         with self._turn, suppress(Unavailable):
             if self._epoch is not None and not self._leaves_programs:
                 self._epoch = None

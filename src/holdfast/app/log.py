@@ -26,16 +26,15 @@ def configure(level: str) -> None:
 
 
 def quieten() -> None:
-    """Keep what libraries say again and again, because of what callers do, from filling the log."""
+    """Keep messages of libraries that callers can cause again and again from filling the log."""
     for name in _LIBRARIES:
         logging.getLogger(name).addFilter(OnceInAWhile())
 
 
 class OnceInAWhile(logging.Filter):
-    """Lets each message pass once in so many seconds; one that differs only in its arguments is the same."""
+    """Lets each message pass once in ``every_s`` seconds; its arguments make no difference."""
 
     def __init__(self, every_s: float = 60.0, now: Callable[[], float] = time.monotonic) -> None:
-        """Begin with nothing said."""
         super().__init__()
         self._every_s = every_s
         self._now = now

@@ -1,4 +1,4 @@
-"""The settings by which a command finds its server, which most commands need alone; all of them are in ``settings``."""
+"""The settings by which a command finds its server. Most commands need no others; ``settings`` has all of them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PREFIX = "HOLDFAST_"
-"""How the names of the variables begin."""
+"""Of the names of the variables."""
 
 
 def span(value: object) -> float:
-    """Read how long something lasts, in seconds."""
+    """Parse a duration into seconds."""
     return parse_duration(value)
 
 
@@ -32,7 +32,7 @@ class ServerReach(BaseModel):
     url: str | None = None
     """The server's address, e.g. ``http://127.0.0.1:7070``; unset: look in the data directory."""
     socket: Path | None = None
-    """A Unix socket on which ``up`` listens, too; commands ask its server without a token: it knows who calls."""
+    """A Unix socket on which ``up`` listens, too; commands need no token there, as the server knows who calls."""
     context: str | None = None
     """The name of a server that ``login`` or ``context`` remembers; unset: the current one; ``local``: none of them."""
     token: SecretStr | None = None
@@ -52,16 +52,16 @@ def read_reach() -> ServerReach:
     """Read them from the environment.
 
     Raises:
-        InvalidSetting: With every one that is wrong, by the name of its variable.
+        InvalidSetting: With every wrong setting, by the name of its variable.
     """
     return read(ServerReach, {})
 
 
 def read(kind: type[T], values: Mapping[str, Any]) -> T:
-    """Read settings of a kind; what is given counts more than the environment.
+    """Read settings of a kind; ``values`` override the environment.
 
     Raises:
-        InvalidSetting: With every setting that is wrong, by the name of its variable.
+        InvalidSetting: With every wrong setting, by the name of its variable.
     """
     try:
         return kind(**{**_environment(kind), **values})
@@ -72,12 +72,12 @@ def read(kind: type[T], values: Mapping[str, Any]) -> T:
 
 
 def without_token(settings: T) -> T:
-    """Return settings that give no token, for who shows another one."""
+    """Return the settings without their token, for a caller that sends another one."""
     return settings.model_copy(update={"token": None, "token_file": None})
 
 
 def _environment(kind: type[ServerReach]) -> dict[str, str]:
-    """Return what is set; an empty variable is not: scripts and service files clear them so, and its path is `.`."""
+    """Return the variables that are set; an empty one is not: scripts clear variables so, and as a path it is `.`."""
     names = {f"{PREFIX}{name.upper()}": name for name in kind.model_fields}
     return {name: value for variable, name in names.items() if (value := os.environ.get(variable))}
 

@@ -27,7 +27,8 @@ from holdfast.app.entrance import accounts, issuer, network
 from holdfast.app.entrance.doors import Opening, open_doors
 from holdfast.app.entrance.listening import listening
 from holdfast.app.entrance.pythons import Pythons
-from holdfast.app.loops.telling import sender
+from holdfast.app.loops.forgetting import forget_regularly
+from holdfast.app.loops.notifying import sender
 from holdfast.app.settings import DEFAULT_PORT, read_settings
 from holdfast.app.telemetry import Telemetry
 from holdfast.app.time import SortableIds, SystemClock
@@ -115,7 +116,7 @@ def serve(
         readiness.started(embedded)
         _reread_by_sighup(embedded)
         warn_of_weak_containment(embedded.nodes())
-        upkeep.forget_regularly(stack, settings, directory, store)
+        forget_regularly(stack, settings, directory, store)
         doors = open_doors(_opening(stack, settings, app, probes, shown, places))
         places.publish()
         _announce(stack, directory, ServerAddress(places.own_url, token, os.getpid(), doors))

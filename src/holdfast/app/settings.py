@@ -1,4 +1,4 @@
-"""What can be set from outside: flags over environment over default. Nothing below ``app`` reads the environment."""
+"""The settings: flags override the environment, which overrides defaults. Only ``app`` reads the environment."""
 
 from __future__ import annotations
 
@@ -76,29 +76,29 @@ class Settings(ServerReach):
     """Settings of one Holdfast process; ``read_settings`` takes each from ``HOLDFAST_<NAME>``."""
 
     run_as: Literal["self", "submitter"] = "self"
-    """Who programs run as: ``self``, the server's own account, or ``submitter``, theirs; for that it must be root's."""
+    """Whose account programs run as: ``self``, the server's, or ``submitter``, their submitter's, which takes root."""
     accounts: Annotated[Mapping[str, str], BeforeValidator(_pairs)] = Field(default_factory=dict)
     """The Unix accounts of submitters that have none by their own name: ``NAME=ACCOUNT,...``"""
     listen: Annotated[tuple[str, int] | None, BeforeValidator(_address)] = None
     """Where ``up`` listens, e.g. ``0.0.0.0:8443``; unset: ``127.0.0.1:7070``."""
     tls_cert: Path | None = None
-    """The certificate it shows, with those that vouch for it, as PEM; a renewed one is taken up without a restart."""
+    """The server's certificate with its chain, as PEM; a renewed one is used without a restart."""
     tls_key: Path | None = None
     """The key of that certificate."""
     proxy: Annotated[tuple[IPvAnyNetwork, ...], BeforeValidator(_listed)] = ()
-    """Addresses of the TLS proxy in front of a server without TLS; it then takes requests from no other machine."""
+    """Addresses of the TLS proxy in front of a server without TLS; requests from other machines are then refused."""
     oidc_issuer: str | None = None
-    """The OpenID Connect issuer whose tokens are taken, as its tokens name it: ``https://HOST/PATH``; unset: none."""
+    """The OpenID Connect issuer whose tokens are accepted, as they name it: ``https://HOST/PATH``; unset: none."""
     oidc_audience: str | None = None
-    """What the issuer calls this server in the tokens for it (``aud``); required with an issuer."""
+    """The audience (``aud``) of the issuer's tokens for this server; required with an issuer."""
     oidc_user_claim: str = "sub"
     """The claim of a token that names its bearer, such as ``sub``, ``email`` or ``preferred_username``."""
     oidc_groups_claim: str = "groups"
-    """The claim with the bearer's groups; of one that is inside others, the path: ``realm_access.roles``."""
+    """The claim with the bearer's groups; of a nested claim, its path: ``realm_access.roles``."""
     oidc_prefix: str = "oidc:"
-    """What the names of the issuer's people and groups begin with here."""
+    """The prefix that the names of the issuer's people and groups get."""
     hosts: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
-    """Names that others call the server by, besides IP addresses and the machine's own name."""
+    """Names by which others reach the server, besides IP addresses and the machine's own name."""
     database: SecretStr | None = None
     """Where jobs are kept: ``postgresql://USER:PASSWORD@HOST/NAME``, ``sqlite:///FILE``; unset: the data directory."""
     lease: Annotated[float, BeforeValidator(span)] = Field(default="60s", ge=5.0, validate_default=True)
@@ -122,13 +122,13 @@ class Settings(ServerReach):
     device_look: Annotated[float, BeforeValidator(span)] = Field(default="10s", ge=0.05, validate_default=True)
     """How often GPUs are checked for other programs and for failures."""
     resources: Annotated[Amounts, BeforeValidator(_offer)] = ()
-    """Named resources of each local node, e.g. ``licence/matlab=2,scratch=100Gi``; of ``pods`` it has 110 if unset."""
+    """Named resources of each local node, e.g. ``licence/matlab=2,scratch=100Gi``; ``pods`` is 110 if unset."""
     evict_below: _Thresholds = ()
     """Below what programs are evicted, e.g. ``memory=5%,disk=2Gi``; ``memory=10%:2m``: after 2 min; unset: never."""
     evict_reclaim: _Reclaim = Field(default_factory=dict)
-    """How much more must be available before such a threshold counts as kept again: ``memory=500Mi,disk=1Gi``."""
+    """How much more must be free before such a threshold counts as met again: ``memory=500Mi,disk=1Gi``."""
     unschedulable_after: Annotated[float | None, BeforeValidator(_age)] = None
-    """How long a job that no node could ever hold waits before it has failed, e.g. ``1h``; unset: forever."""
+    """How long a job that no node could ever hold waits before it fails, e.g. ``1h``; unset: forever."""
     log_limit: Annotated[int, BeforeValidator(_size)] = Field(default="256Mi", validate_default=True)
     """Disk space for the log of one run, e.g. ``1Gi``; of a longer log the newest half of that is kept; 0: no limit."""
     pids_limit: int = Field(default=0, ge=0)
@@ -140,31 +140,31 @@ class Settings(ServerReach):
     connections: int = Field(default=1000, ge=1)
     """Connections to the API at a time; fewer if the server may not open that many files (``ulimit -n``)."""
     streams: int = Field(default=100, ge=0)
-    """Clients that follow events at a time, of one person at most half of those left; 0: none."""
+    """Clients that may follow events at a time; one person may have half of those left; 0: none."""
     doors: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
-    """Other systems' protocols that a server speaks: ``armada``, ``fluster``; their clients come in by them."""
+    """Other systems' protocols that the server speaks, for their clients: ``armada``, ``fluster``."""
     armada_listen: str = "127.0.0.1:50051"
-    """Where Armada's clients come in over gRPC; others by TLS; port 0: any free one, see ``server.json``."""
+    """Where Armada's clients connect by gRPC; other machines need TLS; port 0: any free one, see ``server.json``."""
     armada_config: Path | None = None
     """A file of Armada's with `scheduling.retryPolicy` and `application.errorCategories`; read again if changed."""
     fluster_listen: str = "127.0.0.1:50052"
-    """Where Fluster's clients on this machine come in over gRPC; port 0: any free one, see ``server.json``."""
+    """Where Fluster's clients on this machine connect by gRPC; port 0: any free one, see ``server.json``."""
     fluster_replay: Annotated[float, BeforeValidator(span)] = Field(default="60s", ge=0, validate_default=True)
-    """How long a launch by Fluster's clients that is sent again is answered as the first time."""
+    """How long a launch that Fluster's clients send again gets the answer of the first."""
     fluster_python: Path | None = None
-    """The Python that runs calls of Fluster's clients; it has cloudpickle. Unset: the one that runs the server."""
+    """The Python that runs calls of Fluster's clients; it needs cloudpickle. Unset: the server's own."""
     fluster_index: str = ""
-    """Where their packages come from: a URL, or a folder for no network; unset: where the installer is set to look."""
+    """The index of their packages: a URL, or a folder to use no network; unset: as the installer is configured."""
     fluster_installer: Literal["uv", "pip"] | None = None
-    """What installs them, ``uv`` or ``pip``; unset: uv if the machine has it, unless pip alone is set where to look."""
+    """What installs them, ``uv`` or ``pip``; unset: uv if there is one, unless only pip has an index configured."""
     fluster_prepare_timeout: Annotated[float, BeforeValidator(span)] = Field(default="10m", gt=0, validate_default=True)
-    """How long that may take before the launch has failed."""
+    """How long the installation may take before the launch fails."""
     door_anonymous: str | None = None
-    """Whose calls of a door are that show no token, from this machine; unset: nobody's, and they are refused."""
+    """The user to whom calls from this machine without a token belong at the doors; unset: they are refused."""
     door_unschedulable_after: Annotated[float | None, BeforeValidator(_end)] = 10.0
-    """How long one that came in by a door does, whose system ends such jobs at once; ``never``: forever."""
+    """How long such a job waits if it came in by a door, whose system ends it at once; ``never``: forever."""
     door_watches: int = Field(default=1000, ge=1)
-    """Clients of a door that follow events at a time; theirs never end."""
+    """Clients of a door that may follow events at a time; their streams never end."""
     door_watches_each: int | None = Field(default=None, ge=1)
     """How many of those one caller may have; unset: an admin all, others half of what others have not taken."""
     request_timeout: Annotated[float, BeforeValidator(span)] = Field(default="30s", gt=0, validate_default=True)
@@ -180,9 +180,9 @@ class Settings(ServerReach):
 
 
 def read_settings(**values: Any) -> Settings:  # noqa: ANN401 - of each setting's own type
-    """Read the settings; what is given counts more than the environment.
+    """Read the settings; ``values`` override the environment.
 
     Raises:
-        InvalidSetting: With every setting that is wrong, by the name of its variable.
+        InvalidSetting: With every wrong setting, by the name of its variable.
     """
     return read(Settings, values)

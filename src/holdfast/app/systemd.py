@@ -1,4 +1,4 @@
-"""A server as a service of systemd: its unit file, and the steps that put it in place and take it away.
+"""A server as a service of systemd: its unit file, and the steps that install and remove it.
 
 Programs outlive the service: only the server is told to stop (``KillMode=process``), and the next one takes them over.
 """
@@ -78,16 +78,16 @@ _OOM_OF_ONE = ".\nOOMPolicy=continue\n"
 
 
 class Service(Struct, frozen=True):
-    """What is to run, as whom, and where its data are."""
+    """The server to run, its user and its data directory."""
 
     program: str
-    """The command ``holdfast``, by its whole path."""
+    """The full path of the command ``holdfast``."""
     data: Path
     run_as: str = ""
-    """Of the machine's service: its user; empty for the caller's own service."""
+    """The user of a system service; empty for the caller's own service."""
     port: int = DEFAULT_PORT
     multi_user: bool = False
-    """Whether everybody on the machine may use it, and their programs run as them; then its user is root."""
+    """Whether everybody on the machine may use it, with programs that run as them; its user is then root."""
 
     @property
     def is_own(self) -> bool:
@@ -130,7 +130,7 @@ def planned(
     must_exist: bool = True,
     multi_user: bool = False,
 ) -> Service:
-    """Fill in what was not said.
+    """Complete a service with defaults.
 
     Raises:
         InvalidRequest: The user does not exist.
@@ -166,7 +166,6 @@ class Systemd:
     """The service manager of the machine, or of the caller alone."""
 
     def __init__(self, *, own: bool) -> None:
-        """Speak with nobody yet."""
         self._own = own
 
     @property
@@ -178,18 +177,18 @@ class Systemd:
         return Path(base) / "systemd" / "user" / _UNIT
 
     def version(self) -> int:
-        """Return its version, the newest known one where there is none to ask."""
+        """Return systemd's version, or the newest known one without systemd."""
         program = shutil.which("systemctl")
         output = _call([program, "--version"]).stdout if program else ""
         match = re.search(r"\bsystemd (\d+)", output)
         return int(match[1]) if match else _WITH_SUBGROUPS
 
     def install(self, service: Service) -> None:
-        """Write the unit file and have the service run, now and after each start of the machine.
+        """Write the unit file, and start the service now and whenever the machine starts.
 
         Raises:
-            Refused: It is the machine's, and the caller is not its administrator; or another server is in its place.
-            Unavailable: There is no systemd, or it does not do as it is told.
+            Refused: The caller may not change a system service, or another server runs on the data directory.
+            Unavailable: There is no systemd, or it fails.
         """
         self._require_rights()
         self.ask("daemon-reload")
@@ -210,7 +209,7 @@ class Systemd:
         self.ask("restart", _UNIT)
 
     def uninstall(self) -> bool:
-        """Stop the service and forget its unit file; returns whether there was one. Programs go on.
+        """Stop the service and delete its unit file; returns whether there was one. Programs go on.
 
         Raises:
             Refused, Unavailable: As ``install``.
@@ -224,23 +223,23 @@ class Systemd:
         return True
 
     def is_enabled(self) -> str:
-        """Say whether it starts with the machine, in systemd's words."""
-        return self._told("is-enabled", _UNIT)
+        """Return systemd's word for whether it starts with the machine."""
+        return self._answer("is-enabled", _UNIT)
 
     def is_active(self) -> bool:
         """Whether it runs."""
-        return self._told("is-active", _UNIT) == "active"
+        return self._answer("is-active", _UNIT) == "active"
 
     def stays(self) -> bool:
-        """Have the caller's services run without a login, also after a reboot; returns whether they do."""
+        """Let the caller's services run without a login, also after a reboot; returns whether they do."""
         program = shutil.which("loginctl")
         return program is not None and _call([program, "enable-linger", getpass.getuser()]).returncode == 0
 
     def ask(self, *words: str) -> None:
-        """Have systemd do something.
+        """Run a command of systemctl.
 
         Raises:
-            Unavailable: It is not there, or did not.
+            Unavailable: There is no systemd, or the command failed.
         """
         done = _call(self._command(words))
         if done.returncode:
@@ -248,7 +247,7 @@ class Systemd:
             message = f"systemctl {' '.join(words)} failed: {lines[0] if lines else f'exit code {done.returncode}'}"
             raise Unavailable(message, hint="without systemd: holdfast up --daemon; the unit alone: --print")
 
-    def _told(self, *words: str) -> str:
+    def _answer(self, *words: str) -> str:
         return _call(self._command(words)).stdout.strip() or "unknown"
 
     def _command(self, words: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Metrics of the loops, and whether they still turn.
+"""Metrics of the loops, and whether they still run.
 
 Values come from what each tick committed, so that they can be checked against the store.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from holdfast.domain.shortage import Short
 
 STALLED_AFTER_S = 2.0
-"""A controller that has not ticked for so long is not ready."""
+"""A controller that has not ticked for this long is not ready."""
 _TICK_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -31,7 +31,7 @@ class Telemetry:
     """Counters of one controller, in a registry of their own that the API shows."""
 
     def __init__(self, now: Callable[[], float], doors: Collection[str] = ()) -> None:
-        """Register the metrics, also those that the systems of ``doors`` have; ``now`` tells the time."""
+        """Register the metrics, including those of the systems whose ``doors`` are open."""
         self.registry = CollectorRegistry()
         self._of_armada = ArmadaMetrics(self.registry) if "armada" in doors else None
         self._now = now
@@ -45,7 +45,7 @@ class Telemetry:
         self._runs = Counter("holdfast_runs_ended", "Runs that ended.", ["status"], registry=self.registry)
         self._attempts = Counter("holdfast_attempts_ended", "Attempts that ended.", ["ending"], registry=self.registry)
         self._decisions = Counter(
-            "holdfast_decisions", "Failures judged.", ["action", "code", "cause"], registry=self.registry
+            "holdfast_decisions", "Decisions about failures.", ["action", "code", "cause"], registry=self.registry
         )
         self._sets = Counter("holdfast_jobsets_ended", "Job sets that ended.", ["outcome"], registry=self.registry)
         self._quarantined = Gauge(
@@ -53,12 +53,12 @@ class Telemetry:
             "Workloads left alone because handling them failed.",
             registry=self.registry,
         )
-        words = "Nodes that get no new work because they are short of something."
+        words = "Nodes that get no new work because they are short of a resource."
         self._nodes_short = Gauge("holdfast_nodes_short", words, ["of"], registry=self.registry)
         self._notifications = Counter(
             "holdfast_notifications", "Attempts to deliver notifications.", ["outcome"], registry=self.registry
         )
-        judged, labels = "Failed jobs of job sets judged.", ["action", "granted"]
+        judged, labels = "Decisions about failed jobs of job sets.", ["action", "granted"]
         self._set_decisions = Counter("holdfast_jobset_decisions", judged, labels, registry=self.registry)
         self._latency = Histogram(
             "holdfast_decision_seconds",
@@ -70,7 +70,7 @@ class Telemetry:
     def ticked(
         self, ticked: Ticked, *, short: Mapping[str, Short], quarantined: int, took_s: float, now: float
     ) -> None:
-        """Take one tick in, what nodes are short of after it, and how many workloads are left alone."""
+        """Record a tick, the shortages of nodes after it, and the number of quarantined workloads."""
         self._ticked_at, self._refused = now, ticked.refused is not None
         self._ticks.observe(took_s)
         if ticked.refused is not None:
@@ -110,11 +110,11 @@ class Telemetry:
             self._latency.observe(max(0.0, now - attempt.failure.failed_at))
 
     def count_notification(self, how: str) -> None:
-        """Count one try to tell people."""
+        """Count one try to deliver a notification."""
         self._notifications.labels(how).inc()
 
     def ready(self) -> str | None:
-        """Say what keeps the loops from working, if anything."""
+        """Return what keeps the loops from working, or ``None``."""
         if self._ticked_at is None:
             return "the controller has not started"
         silent_s = self._now() - self._ticked_at

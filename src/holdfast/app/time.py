@@ -12,18 +12,17 @@ _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _SHIFTS = range(120, -1, -10)
 _RANDOM_BITS = 80
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""Where there is one, the clock that goes on while the machine sleeps: a lease does, too."""
+"""The clock that goes on while the machine sleeps, as a lease does, if there is one."""
 
 
 class SystemClock:
     """Wall-clock time that never goes back within this process."""
 
     def __init__(self) -> None:
-        """Start at the present."""
         self._base = time.time() - time.monotonic()
 
     def now(self) -> float:
-        """Return seconds since the epoch; a step of the system clock is followed forwards only."""
+        """Return seconds since the epoch; steps of the system clock are followed forwards only."""
         steady = self._base + time.monotonic()
         actual = time.time()
         if actual > steady:
@@ -32,7 +31,7 @@ class SystemClock:
         return steady
 
     def steady(self) -> float:
-        """Return seconds since an instant of its own; setting the system clock does not move it."""
+        """Return seconds since an arbitrary instant; setting the system clock does not change it."""
         return time.clock_gettime(_STEADY)
 
 
@@ -40,7 +39,6 @@ class SortableIds:
     """ULIDs in lower case: 48 bits of milliseconds and 80 of randomness, growing within a millisecond."""
 
     def __init__(self) -> None:
-        """Start with nothing given out."""
         self._lock = threading.Lock()
         self._last = 0
 

@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
 from holdfast.app import log, running, wiring
 from holdfast.app.data.ownership import refuse_copy, require_database, word_of
 from holdfast.app.entrance.accounts import account
-from holdfast.app.loops.loop import Loop
 from holdfast.app.settings import Settings, read_settings
 from holdfast.app.time import SystemClock
 from holdfast.domain.audit import Caller
 from holdfast.domain.placement.cordon import Pause
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.files import ProcessFiles
-from holdfast.errors import HoldfastError
 from holdfast.service.retention import Retention
 from holdfast.storage.sql import migrations, upkeep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from holdfast.app.data.datadir import DataDir
-    from holdfast.ports.clock import Clock
-    from holdfast.ports.retention import RetentionStore
     from holdfast.ports.store import Store
     from holdfast.storage.sql.upkeep import DatabaseHealth
-
-_SWEEP_EVERY_S = 600.0
-_EXPIRE_EVERY_S = 2.0
-"""How late a job is forgotten whose own time to live is over."""
-_AFTER_FAILURE_S = 60.0
-_BETWEEN_STEPS_S = 0.1
-"""Leaves the database to the controller most of the time."""
-_log = logging.getLogger(__name__)
 
 
 def _surroundings() -> tuple[Settings, DataDir, str]:
@@ -175,90 +162,3 @@ def refuse_damage(settings: Settings, directory: DataDir) -> None:
     if file is not None:
         require_database(file)
     upkeep.refuse_damage(place)
-
-
-def forget_regularly(stack: ExitStack, settings: Settings, directory: DataDir, store: RetentionStore) -> None:
-    """Forget in the background what the settings say is old, and what expires by itself, until the stack ends it."""
-    retention = Retention(store, ProcessFiles(directory.runs), word_of(directory))
-    forgetter = Forgetter(retention, settings.retention, SystemClock(), acts_age_s=settings.audit_retention)
-    loop = Loop("holdfast-retention", forgetter.step)
-    stack.callback(loop.stop)
-    loop.start()
-
-
-class Forgetter:
-    """Forgets jobs that expire soon after they do, and goes through all others again and again, in bounded steps."""
-
-    def __init__(
-        self, retention: Retention, age_s: float | None, clock: Clock, *, acts_age_s: float | None = None
-    ) -> None:
-        """Begin with a sweep; without an age, only jobs that expire by themselves are forgotten.
-
-        Args:
-            retention: Forgets.
-            age_s: Of jobs that have ended.
-            clock: Says what is how old.
-            acts_age_s: Of entries of the audit log; without one they stay.
-        """
-        self._acts_age_s, self._acts_at = acts_age_s, 0.0
-        self._retention = retention
-        self._age_s = age_s
-        self._clock = clock
-        self._sweep: Iterator[int] | None = None
-        self._sweep_at = self._expire_at = 0.0
-        self._forgotten = 0
-        self._failures: dict[str, str] = {}
-        """What was said last of each part that fails, which is said once."""
-
-    def step(self) -> float:
-        """Take one step; returns how long to wait for the next."""
-        now = self._clock.now()
-        went_on = [self._tried(part, now) for part in (self._expired, self._swept, self._acts_forgotten)]
-        return _BETWEEN_STEPS_S if any(went_on) else _EXPIRE_EVERY_S
-
-    def _tried(self, part: Callable[[float], bool], now: float) -> bool:
-        try:
-            went_on = part(now)
-        except HoldfastError as error:
-            if self._failures.get(part.__name__) != str(error):
-                _log.warning("deleting old jobs failed; trying again later: %s", error)
-            self._failures[part.__name__] = str(error)
-            return False
-        if went_on:
-            self._failures.pop(part.__name__, None)
-        return went_on
-
-    def _expired(self, now: float) -> bool:
-        """Take one step at what has expired; returns whether there may be more of it."""
-        if now < self._expire_at:
-            return False
-        self._expire_at = now + _AFTER_FAILURE_S
-        forgotten = self._retention.expire(now)
-        self._expire_at = now
-        return forgotten > 0
-
-    def _acts_forgotten(self, now: float) -> bool:
-        """Take one step at the audit log, if it is due; returns whether there may be more of it."""
-        if self._acts_age_s is None or now < self._acts_at:
-            return False
-        self._acts_at = now + _SWEEP_EVERY_S
-        more = next(self._retention.forget_acts(now - self._acts_age_s), None) is not None
-        if more:
-            self._acts_at = now
-        return more
-
-    def _swept(self, now: float) -> bool:
-        """Take one step of the sweep that is going on or due; returns whether there may be more of it."""
-        if self._age_s is None or now < self._sweep_at:
-            return False
-        sweep, self._sweep = self._sweep or self._retention.sweep(ended_before=now - self._age_s), None
-        self._sweep_at = now + _SWEEP_EVERY_S
-        forgotten = next(sweep, None)
-        if forgotten is not None:
-            self._sweep, self._sweep_at = sweep, now
-            self._forgotten += forgotten
-            return True
-        if self._forgotten:
-            _log.info("%d old jobs deleted", self._forgotten)
-        self._forgotten = 0
-        return False

@@ -1,4 +1,4 @@
-"""Where the server is that commands ask: one that a setting names, that of the data directory, or the machine's."""
+"""Finds the server that commands ask: the one that a setting names, the data directory's, or the machine's."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Discovery(Enum):
     """How a server was found."""
 
     NAMED = auto()
-    """A setting says where it is."""
+    """A setting names it."""
     DIRECTORY = auto()
     """It left its address in the data directory."""
     SYSTEM = auto()
-    """It listens where that of the machine does."""
+    """It listens on the socket of the machine's server."""
 
 
 class Whereabouts(Struct, frozen=True):
@@ -40,9 +40,9 @@ class Whereabouts(Struct, frozen=True):
 
 
 def find(settings: ServerReach) -> Whereabouts | None:
-    """Look for a server; ``None``: there is none, and whoever asks opens the data directory in its own process.
+    """Find the server; without one, return ``None``, and a command opens the data directory in its own process.
 
-    Who names a data directory means that one, and is sent neither to the current context nor to the machine's server.
+    If a data directory is named, neither the current context nor the machine's server takes its place.
 
     Raises:
         Refused: The data directory or what a server left there is another user's, or others can write it.
@@ -56,7 +56,7 @@ def find(settings: ServerReach) -> Whereabouts | None:
         return Whereabouts(address_of(settings.socket), None, Discovery.NAMED)
     names_directory = "data" in settings.model_fields_set
     if settings.context or not names_directory:
-        from holdfast.app.data.contexts import chosen  # only here: who names a directory needs none of it
+        from holdfast.app.data.contexts import chosen  # only here: a named directory needs none of it
 
         context = chosen(settings.context)
         if context is not None:
@@ -70,7 +70,7 @@ def find(settings: ServerReach) -> Whereabouts | None:
 
 
 def _is_there(directory: Path) -> bool:
-    """Whether there is a directory, which is not made for a look."""
+    """Whether a directory exists, without creating it."""
     try:
         return directory.is_dir()
     except OSError:

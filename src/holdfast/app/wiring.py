@@ -1,4 +1,4 @@
-"""Puts together what answers: the store, and what endpoints work with; ``running`` has what runs programs."""
+"""Wires the store and the backend of the endpoints; ``running`` wires what runs programs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def store(settings: Settings, directory: DataDir) -> Store:
 
 
 def backend(settings: Settings, directory: DataDir, opened: Store) -> Backend:
-    """Return what endpoints work with in a process without a server."""
+    """Return the backend of the endpoints in a process without a server."""
     return Backend(
         opened,
         SystemClock(),
@@ -55,7 +55,8 @@ def backend(settings: Settings, directory: DataDir, opened: Store) -> Backend:
         ProcessLogs(directory.runs),
         account(),
         directory.reserve.give_up,
-        nodes=tuple,  # those that were reported once may be others by the time somebody runs jobs
+        # Nodes reported earlier may not be those that run the jobs.
+        nodes=tuple,
         metrics=lambda: _metrics(opened),
         sender=lambda: _sender(directory),
         secrets=secrets(settings, directory),
@@ -66,24 +67,24 @@ def backend(settings: Settings, directory: DataDir, opened: Store) -> Backend:
 
 
 def secrets(settings: Settings, directory: DataDir) -> SecretFiles | None:
-    """Return where secrets of jobs are; ``None`` where another machine may run jobs and would not find them."""
+    """Return the secrets of jobs; ``None`` if another machine may run the jobs, which would not find them."""
     if settings.secrets is None and upkeep.file_of(database(settings, directory)) is None:
         return None
     return secret_files(settings, directory)
 
 
 def secret_files(settings: Settings, directory: DataDir) -> SecretFiles:
-    """Return the folder of secrets; where programs run as their submitters, the modes of its files count, too."""
+    """Return the folder of secrets; if programs run as their submitters, the modes of its files count, too."""
     return SecretFiles(settings.secrets or directory.secrets, by_accounts=settings.run_as == "submitter")
 
 
 def blobs(settings: Settings, directory: DataDir) -> BlobFiles | None:
-    """Return where inputs of jobs are; ``None`` where another machine may run jobs and would not find them."""
+    """Return the inputs of jobs; ``None`` if another machine may run the jobs, which would not find them."""
     return BlobFiles(directory.blobs) if upkeep.file_of(database(settings, directory)) is not None else None
 
 
 def _sender(directory: DataDir) -> Sender:
-    from holdfast.app.loops.telling import sender
+    from holdfast.app.loops.notifying import sender
     from holdfast.app.settings import read_settings
 
     return sender(read_settings(), directory)

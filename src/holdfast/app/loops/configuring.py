@@ -1,6 +1,6 @@
-"""Keeps to a configuration file of Armada's, in the process that leads: reads it again when it has changed.
+"""Applies a configuration file of Armada's in the process that leads, and reads it again when it has changed.
 
-A file that cannot be read, or is not valid, changes nothing, and the server says so until it is mended.
+A file that cannot be read or is not valid changes nothing, and the server says so until it is repaired.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ def read_file(path: Path) -> FileSettings:
     Raises:
         InvalidSetting: It cannot be read, or is not valid; with every problem found.
     """
-    if path.exists() and not path.is_file():  # to open a pipe would wait for who writes into it
-        msg = f"{path} cannot be read: it is no file"
+    # Opening a pipe would wait for a writer.
+    if path.exists() and not path.is_file():
+        msg = f"{path} cannot be read: it is not a file"
         raise InvalidSetting(msg)
     try:
         with path.open("rb") as file:
@@ -48,53 +49,52 @@ def read_file(path: Path) -> FileSettings:
 
 
 class Configuring:
-    """Looks at the file."""
+    """Applies the file when it changes; a loop takes its steps."""
 
     def __init__(self, path: Path, store: Store, leadership: Leadership) -> None:
-        """Wire it; a loop takes its steps."""
         self._path, self._store, self._leadership = path, store, leadership
         self._read: tuple[int, tuple[float, int, int]] | None = None
         self._trouble: str | None = None
         self._turn = threading.Lock()
 
     def trouble(self) -> str | None:
-        """Say why the file is not in force, if so."""
+        """Return why the file is not in force, or ``None``."""
         return self._trouble
 
     def again(self) -> None:
-        """Read it at the next step, however old it is."""
+        """Read the file in the next step, even if it has not changed."""
         self._read = None
 
     def step(self) -> float:
-        """Read the file if it has changed, or another process led since it was read; returns when to look again."""
+        """Read the file if it has changed or another process led since it was read; returns how long to wait next."""
         stamp = self._stamp()
         if (stamp != self._read or stamp is None) and self._leadership.refusal() is None:
-            with suppress(HoldfastError), self._turn:  # it is told until it is mended
-                self._look(stamp, Caller(account(), SystemClock().now(), f"file {self._path}", ""))
+            with suppress(HoldfastError), self._turn:  # reported until it is repaired
+                self._apply(stamp, Caller(account(), SystemClock().now(), f"file {self._path}", ""))
         return _LOOK_S
 
     def reload(self, caller: Caller) -> tuple[FileSettings, bool]:
-        """Read the file now; returns what it says, and whether that is new.
+        """Read the file now, and return its settings and whether they are new.
 
         Raises:
-            InvalidSetting: It cannot be read, or is not valid; what was in force before stays so.
+            InvalidSetting: It cannot be read, or is not valid; the earlier settings stay in force.
             Unavailable: This process does not lead, or nothing can be stored.
         """
         if (refusal := self._leadership.refusal()) is not None:
             raise refusal
         with self._turn:
-            return self._look(self._stamp(), caller)
+            return self._apply(self._stamp(), caller)
 
-    def _look(self, stamp: tuple[int, tuple[float, int, int]] | None, caller: Caller) -> tuple[FileSettings, bool]:
+    def _apply(self, stamp: tuple[int, tuple[float, int, int]] | None, caller: Caller) -> tuple[FileSettings, bool]:
         try:
             configured = read_file(self._path)
             changed = self._store.put_configured(configured, caller=caller)
         except InvalidSetting as error:
             self._read = stamp
-            self._say("; ".join((error.message, *map(str, error.problems))))
+            self._report("; ".join((error.message, *map(str, error.problems))))
             raise
         except HoldfastError as error:
-            self._say(error.message)
+            self._report(error.message)
             raise
         self._read, self._trouble = stamp, None
         if changed:
@@ -102,15 +102,15 @@ class Configuring:
         return configured, changed
 
     def _stamp(self) -> tuple[int, tuple[float, int, int]] | None:
-        """Return under which lease which state of the file is seen; ``None``: there is none, or this does not lead."""
+        """Return the epoch of the lease and the state of the file; ``None`` without a lease or a file."""
         try:
             status = self._path.stat()
             return self._leadership.epoch(), (status.st_mtime_ns, status.st_size, status.st_ino)
         except (OSError, Unavailable):
             return None
 
-    def _say(self, trouble: str) -> None:
-        message = f"{trouble}; what was in force before stays so"
+    def _report(self, trouble: str) -> None:
+        message = f"{trouble}; the earlier settings stay in force"
         if message != self._trouble:
             _log.error("%s", message)
         self._trouble = message

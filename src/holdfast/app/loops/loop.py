@@ -1,4 +1,4 @@
-"""A thread that takes one step after the other, and waits in between."""
+"""A thread that takes one step after another, and waits in between."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Loop:
     """Drives one step function; start, stop and wake tolerate any order and repetition."""
 
     def __init__(self, name: str, step: Callable[[], float]) -> None:
-        """Name the thread and remember the step, which returns the longest time in seconds to wait next."""
+        """``step`` returns the longest time to wait before the next one, in seconds."""
         self._name = name
         self._step = step
         self._woken = threading.Event()
@@ -35,7 +35,7 @@ class Loop:
         self._woken.set()
 
     def stop(self) -> None:
-        """End after the present step and wait for it."""
+        """End after the current step, and wait for that."""
         self._stopped.set()
         self._woken.set()
         if self._thread is not None and self._thread is not threading.current_thread():

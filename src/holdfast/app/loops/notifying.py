@@ -1,4 +1,4 @@
-"""Tells people, in the process that leads: what is allowed here, where secrets are, and the loop that delivers."""
+"""Delivers notifications in the process that leads, within what the settings allow."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Store
 
 DRAIN_S = 5.0
-"""How long a command without a server goes on to deliver before it ends."""
+"""How long a command without a server continues to deliver before it ends."""
 _LARGEST_SECRET = 65_536
 _AWAY_S = 1.0
 _PAUSED_S = 1.0
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 def sender(settings: Settings, directory: DataDir) -> Sender:
-    """Return what tells people, within what the settings allow."""
+    """Return the sender of notifications, within what the settings allow."""
     from holdfast.notify.guard import Guard
     from holdfast.notify.sender import MediaSender, Permissions
 
@@ -54,8 +54,8 @@ def _secret(folder: Path, secret: Secret) -> str | None:
         return None
 
 
-class Telling:
-    """Delivers, while this process leads."""
+class Notifying:
+    """Delivers notifications while this process leads; a loop takes its steps."""
 
     def __init__(
         self,
@@ -65,40 +65,39 @@ class Telling:
         leadership: Leadership,
         telemetry: Telemetry | None,
     ) -> None:
-        """Wire it; a loop takes its steps."""
         self._store = store
         self._leadership = leadership
         self.wake: Callable[[], None] = lambda: None
-        """Has the next step come at once."""
-        self._made: Courier | None = None
-        self._make = partial(self._courier, settings, directory, telemetry)
+        """Makes the next step come at once."""
+        self._courier: Courier | None = None
+        self._make = partial(self._make_courier, settings, directory, telemetry)
         self._failing = False
 
     def end(self, *, drain: bool) -> None:
-        """End after the last step; with ``drain`` what is due is delivered first, for a bounded time."""
+        """End after the last step; with ``drain``, deliver first what is due, for a bounded time."""
         try:
-            if drain and self._leadership.refusal() is None and self._has_to_tell():
-                left = (self._made or self._make()).drain(DRAIN_S)
+            if drain and self._leadership.refusal() is None and self._has_work():
+                left = (self._courier or self._make()).drain(DRAIN_S)
                 if left:
                     message = "1 notification is" if left == 1 else f"{left} notifications are"
                     _log.warning(
                         "%s not delivered yet; a server, or the next command that runs jobs, will continue", message
                     )
-            if self._made is not None:
-                self._made.stop()
+            if self._courier is not None:
+                self._courier.stop()
         except HoldfastError as error:
             _log.warning("notifications cannot be delivered now: %s", error)
 
-    def _has_to_tell(self) -> bool:
+    def _has_work(self) -> bool:
         return self._store.paused() is None and self._store.next_notification_at() is not None
 
-    def _courier(self, settings: Settings, directory: DataDir, telemetry: Telemetry | None) -> Courier:
+    def _make_courier(self, settings: Settings, directory: DataDir, telemetry: Telemetry | None) -> Courier:
         from holdfast.notify.courier import Courier
 
         count = telemetry.count_notification if telemetry is not None else lambda _: None
         courier = Courier(self._store, sender(settings, directory), SystemClock(), SystemDice(), count=count)
         courier.changed = self.wake
-        self._made = courier
+        self._courier = courier
         return courier
 
     def step(self) -> float:
@@ -107,10 +106,11 @@ class Telling:
             return _AWAY_S
         try:
             if self._store.paused() is not None:
-                return _PAUSED_S  # in a restored database: another one may tell the same
-            if self._made is None and self._store.next_notification_at() is None:
+                # The database was restored: the original may send the same.
+                return _PAUSED_S
+            if self._courier is None and self._store.next_notification_at() is None:
                 return _IDLE_S
-            wait_s = (self._made or self._make()).step()
+            wait_s = (self._courier or self._make()).step()
         except HoldfastError as error:
             if not self._failing:
                 _log.warning("notifications cannot be delivered now: %s", error)

@@ -15,7 +15,7 @@ from holdfast.cli.printing import TEXT_FORMATS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.app.doctor.finding import Finding
+    from holdfast.app.doctor import Finding
     from holdfast.cli.context import Cli
 
 _MARGIN = " " * 6
