@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import Cause, EndedBy, FailureCondition
 from holdfast.domain.policy.codes import DecisionCode
-from holdfast.domain.policy.model import Action, AntiAffinity, ExitCodeOperator, JitterMode, SetAction
+from holdfast.domain.policy.model import Action, AntiAffinity, JitterMode, SetAction
 from holdfast.domain.terms.states import JobSetPhase, JobState
 from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStrategy
 from holdfast.domain.workloads.kubejob.model import PodAction
@@ -34,7 +34,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "decision-codes": partial(enum_list, DecisionCode),
     "jitter": partial(enum_list, JitterMode),
     "anti-affinity": partial(enum_list, AntiAffinity),
-    "exit-code-operators": partial(enum_list, ExitCodeOperator),
     "set-actions": partial(enum_list, SetAction),
     "restart-strategies": partial(enum_list, RestartStrategy),
     "dependency-statuses": partial(enum_list, DependencyStatus),
