@@ -1,1 +1,1 @@
-"""What is stored of specifications: the domain models they were compiled into, as versioned JSON."""
+"""The stored forms of specifications and records: versioned JSON of domain models."""

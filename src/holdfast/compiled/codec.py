@@ -1,7 +1,7 @@
-"""Writes compiled specifications and catalogue entries as canonical JSON, equal ones alike, and reads them back.
+"""Writes compiled specifications and catalogue entries as canonical JSON, and reads them back.
 
-Fields that have their default are left out, and every text begins with its version. Only texts of this version are
-read here: ``db upgrade`` rewrites older ones. A field may be added without a new version; renaming one, or changing its
+Fields with their default are left out, and every text begins with its version. Only texts of this version are read
+here: ``db upgrade`` rewrites older ones. A field may be added without a new version; renaming one, or changing its
 meaning or default, needs a new version and a migration.
 """
 
@@ -41,33 +41,33 @@ _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
 class SetChange(Struct, frozen=True):
-    """What a job set is asked to become."""
+    """The desired new specification of a job set."""
 
     manifest: str
     spec: str
-    """What the manifest was compiled into."""
+    """The manifest that it was compiled from."""
 
 
 class OperatorSettings(Struct, frozen=True):
-    """What an operator sets for everyone."""
+    """The operator's settings."""
 
     settings: RetrySettings = field(default_factory=RetrySettings)
     default_policy: str | None = None
     access: Access = Access()
     configured: FileSettings | None = None
-    """What a file says over these."""
+    """Settings from a file, which take precedence."""
 
 
 def dump_spec(spec: object) -> str:
-    """Write a specification of any kind of work."""
+    """Write a specification of any kind of workload."""
     return f"{_PREFIX}{_ENCODER.encode(_plain(spec)).decode()}}}"
 
 
 def load_as(kind: type[T], text: str) -> T:
-    """Read a specification of some kind written by ``dump_spec``.
+    """Read a specification of a kind, written by ``dump_spec``.
 
     Raises:
-        UnreadableSpec: It is not valid, or of another version.
+        UnreadableSpec: It is invalid, or of another version.
     """
     if not text.startswith(_PREFIX):
         if _OF_SOME_VERSION.match(text):
@@ -102,13 +102,13 @@ def load_spec(text: str) -> JobSpec:
     """Read a job's specification written by ``dump_spec``; equal texts share one object.
 
     Raises:
-        UnreadableSpec: It is not valid, or of another version.
+        UnreadableSpec: It is invalid, or of another version.
     """
     return load_as(JobSpec, text)
 
 
 def load_kube(text: str) -> KubeJob | None:
-    """Read the pods of a specification; ``None`` if it has none, or is of another version."""
+    """Read the pods of a specification; ``None`` if it has none or is of another version."""
     return load_spec(text).kube if '"kube":' in text and text.startswith(_PREFIX) else None
 
 
@@ -122,7 +122,7 @@ def load_set_spec(text: str) -> JobSetSpec:
     """Read a specification written by ``dump_set_spec``; equal texts share one object.
 
     Raises:
-        UnreadableSpec: It is not valid, or of another version.
+        UnreadableSpec: It is invalid, or of another version.
     """
     return load_as(JobSetSpec, text)
 
@@ -132,13 +132,13 @@ def load_array(text: str) -> ArraySpec:
     """Read an array's specification written by ``dump_spec``; equal texts share one object.
 
     Raises:
-        UnreadableSpec: It is not valid, or of another version.
+        UnreadableSpec: It is invalid, or of another version.
     """
     return load_as(ArraySpec, text)
 
 
 def dump_entry(entry: object) -> str:
-    """Write an entry of the catalogue; a policy with its revision."""
+    """Write an entry of the catalogue; a policy includes its revision."""
     return dump_spec(entry)
 
 
@@ -146,7 +146,7 @@ def load_entry(kind: type[T], text: str) -> T:
     """Read an entry written by ``dump_entry``; equal texts share one object.
 
     Raises:
-        UnreadableSpec: It is not valid, or of another version.
+        UnreadableSpec: It is invalid, or of another version.
     """
     entry_read: T = _load_entry(cast("Any", kind), text)
     return entry_read
@@ -155,7 +155,7 @@ def load_entry(kind: type[T], text: str) -> T:
 @lru_cache(maxsize=_CACHED)
 def _load_entry(kind: type[Any], text: str) -> Any:  # noqa: ANN401 - a cache knows no type variable
     entry = load_as(kind, text)
-    try:  # whoever uses it later could not tell whose a broken pattern is
+    try:  # Later users could not tell which entry a broken pattern belongs to.
         if isinstance(entry, RetryPolicy):
             PolicySet.compile([entry])
         elif isinstance(entry, FailureCategory):
@@ -167,10 +167,10 @@ def _load_entry(kind: type[Any], text: str) -> Any:  # noqa: ANN401 - a cache kn
 
 
 def set_spec_of(job_set: JobSet) -> JobSetSpec:
-    """Return a job set's specification; an empty one if it has ended and cannot be read any more.
+    """Return a job set's specification; an empty one if the set has ended and it cannot be read any more.
 
     Raises:
-        UnreadableSpec: It has not ended, and cannot be read.
+        UnreadableSpec: It cannot be read, and the set has not ended.
     """
     if job_set.state.terminal and not job_set.spec:
         return JobSetSpec(name=job_set.name)
@@ -178,12 +178,12 @@ def set_spec_of(job_set: JobSet) -> JobSetSpec:
 
 
 def dump_change(change: SetChange) -> str:
-    """Write a change of a job set, for the request that asks for it."""
+    """Write a change of a job set for its request."""
     return _ENCODER.encode(change).decode()
 
 
 def suspending(job_set: JobSet, *, suspend: bool) -> str | None:
-    """Return the change that suspends a set, or resumes it; ``None`` when there is nothing to change."""
+    """Return the change that suspends or resumes a set; ``None`` if there is nothing to change."""
     spec = load_set_spec(job_set.spec)
     if spec.suspend is suspend:
         return None
@@ -192,7 +192,7 @@ def suspending(job_set: JobSet, *, suspend: bool) -> str | None:
 
 
 def with_suspend(manifest: str, *, suspend: bool) -> str:
-    """Return a stored manifest as it is when the set is suspended, or resumed."""
+    """Return a stored manifest with ``suspend`` set or removed."""
     document = load_manifest(manifest)
     document.setdefault("spec", {})["suspend"] = suspend
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -211,7 +211,7 @@ def load_change(text: str) -> SetChange:
 
 
 def _plain(value: object) -> object:
-    """Leave out what has its default, at every depth."""
+    """Leave out fields with their default, at every depth."""
     if isinstance(value, Struct):
         return {name: _plain(part) for name, part in non_defaults(value).items()}
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""Records as compact JSON and back: fields that have their default are left out.
+"""Converts records to compact JSON and back; fields with their default are left out.
 
 A field added to a record later needs a default, so that older texts can still be read.
 """
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def non_defaults(record: Struct, among: Sequence[tuple[str, object]] = ()) -> dict[str, Any]:
-    """Return the fields that differ from their defaults, or those of some fields."""
+    """Return the fields that differ from their defaults, or only some of them."""
     if not among:
         names, usual = _whole(type(record))
         every = zip(names, usual, astuple(record), strict=True)
@@ -46,7 +46,7 @@ def _whole(kind: type[Struct]) -> tuple[tuple[str, ...], tuple[object, ...]]:
 
 @cache
 def defaults(kind: type[Struct]) -> Sequence[tuple[str, object]]:
-    """Return every field's default; that of a field without one equals nothing."""
+    """Return every field's default; a field without one gets a value that equals nothing."""
     return [
         (field.name, field.default if field.default_factory is NODEFAULT else field.default_factory())
         for field in fields(kind)
@@ -59,7 +59,7 @@ load_json: Callable[[str], Any] = json.JSONDecoder().decode
 
 
 def dump_json(value: object) -> str:
-    """Write a value, with records at any depth; lone surrogates, which programs may print, are escaped."""
+    """Write a value with records at any depth; lone surrogates, which programs may print, are escaped."""
     try:
         return _ENCODER.encode(value).decode()
     except UnicodeEncodeError:
@@ -67,7 +67,7 @@ def dump_json(value: object) -> str:
 
 
 def storable(text: str) -> str:
-    """Return text that any database accepts: NULs and lone surrogates become ``?``."""
+    """Return a text that any database accepts: NULs and lone surrogates become ``?``."""
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "?").encode("utf-8", "replace").decode("utf-8")
@@ -78,10 +78,10 @@ _MAKING = Lock()
 
 
 def decoder_of(kind: type[T]) -> msgspec.json.Decoder[T]:
-    """Return the decoder of a kind of record, made once and by one thread at a time.
+    """Return the decoder of a class, created once and by one thread at a time.
 
-    msgspec keeps what it knows of a class with the class, and does so before it knows all of it: another thread that
-    meets the same class then ends the process with a segmentation fault.
+    msgspec stores what it learns of a class with the class before it is complete: another thread that uses the same
+    class then ends the process with a segmentation fault.
     """
     decoder: msgspec.json.Decoder[T] | None = _DECODERS.get(kind)
     if decoder is None:
@@ -91,7 +91,7 @@ def decoder_of(kind: type[T]) -> msgspec.json.Decoder[T]:
 
 
 def read_record(kind: type[T], text: str) -> T:
-    """Read a record straight from its text.
+    """Read a record directly from its text.
 
     Raises:
         ValueError: It is no such record, or has lone surrogates, which ``load_json`` reads.
@@ -117,7 +117,7 @@ def record_of(kind: type[T], plain: object) -> T:
 
 
 _DONE = (ContainerResult(exit_code=0),)
-"""By far the most common result, one program that ended with 0; written as a bare 0."""
+"""By far the most common result, one program that exited with 0, is written as a bare 0."""
 
 
 def dump_record(record: Struct) -> str:

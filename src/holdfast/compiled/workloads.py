@@ -1,6 +1,6 @@
-"""How the record of a workload is stored: what all kinds have in columns of their own, the rest as versioned JSON.
+"""The stored form of workloads: common fields in columns of their own, the rest as versioned JSON.
 
-A kind needs its line in ``KINDS``, or ``STORED`` in its package, and nothing else here.
+A new kind needs its line in ``KINDS``, or ``STORED`` in its package, and nothing else here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.dependencies import Dependency
 
 COMMON = Workload.__struct_fields__
-"""What is in columns of its own."""
+"""Fields that have columns of their own."""
 _VERSION = "version"
 _INDEXES = ("completed_indexes", "failed_indexes")
 
@@ -54,20 +54,20 @@ def _with_all_indexes(values: dict[str, Any]) -> dict[str, Any]:
 
 
 class Needs(NamedTuple):
-    """What others have to know of a workload that goes on, by what it should be."""
+    """What an unfinished workload needs from others, according to its specification."""
 
     after: Sequence[Dependency] = ()
-    """What has to happen before it starts."""
+    """Its dependencies."""
     met: Collection[int] = ()
-    """Places of what it waits for no longer."""
+    """Places of the dependencies that are satisfied."""
     queue: str = ""
-    """In which jobs that it has yet to make will wait; those of a job set are made with it."""
+    """The queue of the jobs that it has yet to create; a job set's jobs are created with it."""
     policies: Collection[str] = ()
     """Retry policies that it names for its jobs."""
     groups: Collection[str] | None = None
-    """In which a job of it can stand; ``None``: it alone knows."""
+    """The templates that a job of it can belong to; ``None`` if only the workload knows."""
     notify: Sequence[Notify] = ()
-    """Who is told of it, beside those that its queue names."""
+    """Who is notified, besides those that its queue names."""
 
 
 def _of_array(array: Array) -> Needs:
@@ -84,13 +84,13 @@ def _of_set(row: JobSet) -> Needs:
 
 
 class Stored(NamedTuple):
-    """How a kind of workload is stored."""
+    """The stored form of a kind."""
 
     record: type[Workload]
     version: int = 1
-    """Grows when a field is renamed, or changes its meaning or default; a migration rewrites what is stored then."""
+    """Grows when a field is renamed, or changes its meaning or default; a migration rewrites stored records then."""
     write: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-    """Changes its own fields for JSON, where they are not written as they are."""
+    """Converts its own fields for JSON, if they are not written as they are."""
     read: Callable[[dict[str, Any]], dict[str, Any]] = lambda values: values
     needs: Callable[[Any], Needs] = lambda _: Needs()
 
@@ -103,7 +103,7 @@ KINDS: dict[str, Stored] = {
 
 
 def stored_kinds() -> Mapping[str, Stored]:
-    """Return how every kind is stored, those in packages of their own too."""
+    """Return the stored forms of all kinds, including those in packages of their own."""
     return KINDS | {name: _in_package(kind.package) for name, kind in kinds.KINDS.items() if kind.package}
 
 
@@ -122,7 +122,7 @@ def _as_stored(workload: Workload) -> Stored:
 
 
 def dump_state(workload: Workload) -> str:
-    """Write what only its kind has of a workload."""
+    """Write the fields that only its kind has."""
     kind = _as_stored(workload)
     values = non_defaults(workload, _own(kind.record))
     return dump_json({_VERSION: kind.version, **(values if kind.write is None else kind.write(values))})
@@ -135,7 +135,7 @@ def _own(record: type[Workload]) -> Sequence[tuple[str, object]]:
 
 
 def needs_of(workload: Workload) -> Needs:
-    """Say what others have to know of a workload; nothing where nobody can read that."""
+    """Return what a workload needs from others; nothing if it cannot be read."""
     try:
         return _as_stored(workload).needs(workload)
     except UnreadableSpec:
@@ -143,20 +143,20 @@ def needs_of(workload: Workload) -> Needs:
 
 
 def stands_in(workload: Workload | None, job: ChildOf) -> bool:
-    """Whether a job that says where it stands in a job set is a job of that one; by damage it may say anything."""
+    """Whether a job that claims a place in a job set belongs to that set; a damaged job may claim anything."""
     groups = () if workload is None else needs_of(workload).groups
     return groups is None or job.group in groups
 
 
 def awaited_by(workload: Owner) -> Sequence[str]:
-    """Name what a workload still waits for before it starts, by id."""
+    """Return the ids of what a workload still waits for before it starts."""
     needs = needs_of(workload)
     left = () if workload.ended else enumerate(needs.after)
     return [dependency.id for place, dependency in left if not dependency.outcome and place not in needs.met]
 
 
 def arrays_needed_by(workload: Workload) -> Sequence[str]:
-    """Name the arrays, by id, whose tasks one that goes on takes over, or waits for one by one."""
+    """Return the ids of arrays whose tasks an unfinished workload takes over or waits for one by one."""
     if not isinstance(workload, Array) or workload.ended:
         return ()
     by_index = (dependency.id for dependency in needs_of(workload).after if dependency.by_index)
@@ -164,10 +164,10 @@ def arrays_needed_by(workload: Workload) -> Sequence[str]:
 
 
 def left_of_workload(kind: str, common: Mapping[str, Any]) -> Workload:
-    """Build a workload from what all kinds have alone, as if nothing had become of it yet.
+    """Build a workload from the common fields alone, in its initial state.
 
     Raises:
-        Internal: It is of a kind that this one does not know.
+        Internal: Its kind is unknown.
     """
     stored = _stored(kind)
     if stored is None:
@@ -194,9 +194,9 @@ class _Text(Struct):
 
 
 def still_awaited(spec: str, met: str | None) -> Sequence[str]:
-    """Name what a job still waits for, by id, from what is stored; nothing where nobody can read that.
+    """Return the ids of what a job still waits for, from its stored text; nothing if that cannot be read.
 
-    Of a hundred thousand specifications it reads no more than this.
+    It reads no other field, because there may be a hundred thousand specifications.
     """
     try:
         after = decoder_of(_Text).decode(spec).spec.after
@@ -209,10 +209,10 @@ def still_awaited(spec: str, met: str | None) -> Sequence[str]:
 
 
 def load_workload(kind: str, common: Mapping[str, Any], state: str) -> Workload:
-    """Build a workload from what all kinds have and what ``dump_state`` wrote.
+    """Build a workload from the common fields and the text of ``dump_state``.
 
     Raises:
-        Internal: It cannot be read, or is of a kind or version this one does not know.
+        Internal: It cannot be read, or is of a kind or version that this version does not know.
     """
     stored = _stored(kind)
     try:

@@ -1,4 +1,4 @@
-"""Arrays, as the outside sees them."""
+"""Wire models of arrays."""
 
 from typing import Any
 
@@ -10,31 +10,31 @@ from holdfast.wire.problems import ProblemEntry, UnreadableView
 
 
 class ArrayRerun(Body):
-    """Which tasks of an array to run again, and what is different then; it says at least one of the first four."""
+    """Which tasks of an array to rerun, and what to change; at least one of the first four fields is required."""
 
     failed: bool = False
-    """Those that failed."""
+    """Rerun the failed tasks."""
     cancelled: bool = False
-    """Those that were cancelled, and those that were never made because the array ended before."""
+    """Rerun the cancelled tasks, and those never created because the array ended before."""
     causes: list[str] = Field(default_factory=list, max_length=100)
-    """Those that failed with one of these causes, categories or subcategories."""
+    """Rerun tasks that failed with one of these causes, categories or subcategories."""
     indices: str | None = None
-    """Only these, such as ``3,7-9``; if nothing else is said, however they ended."""
+    """Only these tasks, such as ``3,7-9``; alone, it selects them however they ended."""
     name: str | None = None
-    """Of the new array; by default that of the first one with ``-rerun-1`` and so on."""
+    """The name of the new array; by default that of the first one with ``-rerun-1`` and so on."""
     set: dict[str, Any] = Field(default_factory=dict)
-    """What its tasks ask for, as a merge patch of the job's manifest in the short form."""
+    """Changes of the tasks, as a merge patch of the job's manifest in the short form."""
 
 
 class ArrayLink(Response):
-    """Another array."""
+    """A reference to another array."""
 
     id: str
     name: str
 
 
 class ArrayView(Response):
-    """An array, and how far it is."""
+    """An array and its progress."""
 
     id: str
     name: str
@@ -43,25 +43,25 @@ class ArrayView(Response):
     """Queued, Waiting (for other work), Held, Running, Stopping, Succeeded, Failed, Cancelled or Deleting."""
     reason: str = ""
     total: int
-    """Tasks in all."""
+    """The number of all tasks."""
     waiting: int
-    """Those that have neither ended nor run now, made or not."""
+    """Tasks that neither run nor have ended, created or not."""
     running: int
     succeeded: int
     failed: int
     cancelled: int
     eta_s: float | None = None
-    """Seconds until the last would end if all went on as until now."""
+    """Estimated seconds until the last task ends."""
     max_running: int | None = None
     depends_on: list[DependencyView] = Field(default_factory=list)
-    """What had to happen before its tasks could start, or still has to."""
+    """Dependencies: what must happen, or had to, before its tasks start."""
     rerun_of: ArrayLink | None = None
-    """The array some tasks of which it runs again."""
+    """The array whose tasks it reruns."""
     indices: str | None = None
-    """Of a rerun, which tasks these are, such as ``3,7-9``."""
+    """The tasks it reruns, such as ``3,7-9``."""
     labels: dict[str, str] = Field(default_factory=dict)
     submitted_by: str = ""
-    """Whose it is: who submitted it, whoever reruns it; empty where nobody is known."""
+    """The submitter, who stays its owner whoever reruns it; empty if unknown."""
     group: str = ""
     created_at: Timestamp
     ended_at: Timestamp | None = None
@@ -86,43 +86,43 @@ class ArrayPage(Response):
     items: list[ArrayView]
     next_cursor: str | None = None
     unreadable: list[UnreadableView] = Field(default_factory=list)
-    """What is left out of this page, because it is damaged; it can be deleted."""
+    """Damaged arrays that this page leaves out; they can be deleted."""
 
 
 class FailureGroupView(Response):
-    """Tasks that failed alike."""
+    """Tasks that failed in the same way."""
 
     cause: str
-    """The category, or else the cause."""
+    """The category, or the cause if there is none."""
     exit_code: int | None = None
     decision: str
-    """What was decided about the last failure of each."""
+    """The decision on the last failure of each task."""
     count: int
     indexes: str
-    """Of the tasks, such as ``3,7-9``."""
+    """The tasks, such as ``3,7-9``."""
     example: str
-    """Why the newest of them failed."""
+    """The reason of the newest failure."""
 
 
 class CancelGroupView(Response):
     """Tasks that were cancelled for the same reason."""
 
     reason: str
-    """With ``I`` for the task's own index."""
+    """The reason, with ``I`` for the task's own index."""
     count: int
     indexes: str
     example: str
-    """Of the newest of them."""
+    """When the newest of them was cancelled."""
 
 
 class ArrayWhy(Response):
-    """Why an array is where it is."""
+    """Why an array is in its state."""
 
     array: ArrayView
     headline: str
     groups: list[FailureGroupView]
     cancelled: list[CancelGroupView] = Field(default_factory=list)
     reruns: list[ArrayLink] = Field(default_factory=list)
-    """The arrays that run tasks of it again."""
+    """The arrays that rerun its tasks."""
     omitted: int = 0
-    """Failed tasks, the oldest, that are in no group."""
+    """The oldest failed tasks that are in no group."""

@@ -1,4 +1,4 @@
-"""What operators see and set beside the entries that they write: settings, nodes, devices and API tokens."""
+"""Wire models for operators besides entries: settings, nodes, devices and API tokens."""
 
 from typing import Any
 
@@ -10,78 +10,80 @@ from holdfast.wire.problems import ProblemEntry
 
 
 class SettingsView(Response):
-    """What the operator sets for everyone; it is sent back as it is read, so its fields are named as in manifests."""
+    """The operator's settings; they are sent back as they are read, so fields have the names of manifests."""
 
     global_max_retries: int | None = Field(default=None, alias="globalMaxRetries")
-    """Cap on retries granted to one job; 0 is the kill switch, null is no cap."""
+    """The most retries granted to one job; 0 stops all retries, null means no limit."""
     default_backoff: dict[str, Any] = Field(alias="defaultBackoff")
     default_policy_name: str | None = Field(default=None, alias="defaultPolicyName")
-    """Applies when neither the queue nor the job names a policy."""
+    """The policy of jobs for which neither the queue nor the job names one."""
     handler_limits: dict[str, Any] = Field(default_factory=dict, alias="handlerLimits")
-    """How patient the lifecycle's handlers are, by name, where that differs from their table."""
+    """Limits of the lifecycle's handlers, by name, where they differ from their table."""
     resources: dict[str, int | float] = Field(default_factory=dict)
-    """What the whole cluster has of what is counted by a name."""
+    """Named resources of the whole cluster."""
     retry_share: float = Field(default=0.5, alias="retryShare")
-    """Most of the capacity that goes to retries while new jobs of their queue and priority wait; 0 to 1."""
+    """The most capacity for retries while new jobs of the same queue and priority wait; 0 to 1."""
     builtin_policy: str = Field(default="all", alias="builtinPolicy")
-    """How much of the built-in policy applies to jobs: all, lost-only or none; a door's follow its system."""
+    """How much of the built-in policy applies to jobs: all, lost-only or none; jobs of other systems' APIs follow
+    those."""
     fluster: dict[str, Any] = Field(default_factory=dict)
-    """What jobs of Fluster's door have that say nothing of retries themselves."""
+    """Retry defaults for jobs of Fluster's API that specify none."""
     access: dict[str, list[str]] = Field(default_factory=dict)
-    """Who has which role: by role, people and groups as ``user:NAME`` and ``group:NAME``."""
+    """People and groups by role, as ``user:NAME`` and ``group:NAME``."""
     others_see: str = Field(default="details", alias="othersSee")
     """What people see of others' jobs: nothing, existence, details or everything."""
     warnings: list[ProblemEntry] = Field(default_factory=list)
-    """What is legal but dubious, such as a role of a group that the machine has not."""
+    """What is legal but dubious, such as a role for a group that the machine does not have."""
 
 
 class ConfigurationView(Response):
-    """What a configuration file says, which is in force."""
+    """The content of the configuration file in force."""
 
     file: str
     changed: bool
-    """Whether it said something else before."""
+    """Whether its content changed."""
     enabled: bool | None = None
-    """Whether retry policies apply to the jobs of its door; null where it says nothing of retries."""
+    """Whether retry policies apply to jobs of its API; null if the file does not say."""
     global_max_retries: int | None = None
     default_policy_name: str | None = None
     categories: list[str] = Field(default_factory=list)
-    """Names of its failure categories, in their order."""
+    """Its failure categories, in order."""
     warnings: list[ProblemEntry] = Field(default_factory=list)
-    """What is legal but dubious: a default policy that does not exist."""
+    """What is legal but dubious, such as a default policy that does not exist."""
 
 
 class NodeView(Response):
-    """A place with capacity, as last reported."""
+    """A node with its capacity, as last reported."""
 
     name: str
     executor: str
     capacity: ResourcesView
     used: ResourcesView
-    """By runs that are not confirmed stopped."""
+    """What runs use that are not confirmed stopped."""
     runs: int
     labels: dict[str, str] = Field(default_factory=dict)
     seen_at: Timestamp
     engine: str = ""
-    """What runs things there: ``process`` for local processes."""
+    """The engine: ``process`` for local processes."""
     capabilities: list[str] = Field(default_factory=list)
-    """What that can do beyond running one program in a place the controller chose."""
+    """The engine's capabilities beyond running one program in a place that the controller chose."""
     state: str = "Ready"
-    """``Ready``, ``Short``: it lacks what starting a program takes, and gets nothing new until that is over,
-    ``Cordoned``: it gets nothing new, ``Draining``: what runs there is stopped, or ``Drained``."""
+    """``Ready``; ``Short``: it lacks something that programs need to start, and gets no new work until that is over;
+    ``Cordoned``: it gets no new work; ``Draining``: its runs are being stopped; or ``Drained``.
+    """
     reason: str = ""
-    """Why it is not ready: what it is short of, since when and how that showed, or what whoever cordoned it said."""
+    """Why it is not ready: its shortage, since when and how that showed, or the reason of its cordon."""
 
 
 class DeviceUser(Response):
-    """A run that has a device, or a share of it."""
+    """A run that has a device or a share of it."""
 
     job: str
     """The job's id."""
     name: str
     """The job's name."""
     uid: str
-    """The run's."""
+    """The run's uid."""
     share: float = 1.0
 
 
@@ -93,17 +95,17 @@ class DeviceView(Response):
     executor: str
     index: int
     type: str = ""
-    """The name of its model."""
+    """The model's name."""
     memory: str = "0"
-    """Bytes with a unit; ``0`` where it is not known."""
+    """Bytes with a unit; ``0`` if unknown."""
     maker: str = ""
     state: str
-    """Free, Shared (there is room for another share), InUse, Foreign (other programs use it), Unhealthy or Cordoned."""
+    """Free, Shared (with room for another share), InUse, Foreign (used by other programs), Unhealthy or Cordoned."""
     reason: str = ""
-    """Why it is given to nobody, if so."""
+    """Why it is not assigned to anybody, if so."""
     cordoned_at: Timestamp | None = None
     used: float
-    """How much of it runs have."""
+    """The part of it that runs have."""
     runs: list[DeviceUser] = Field(default_factory=list)
 
 
@@ -114,32 +116,32 @@ class NodePage(Response):
 
 
 class DevicePage(Response):
-    """All GPUs, by executor and node and in the order of the bus."""
+    """All GPUs, by executor and node, in the order of the bus."""
 
     items: list[DeviceView]
 
 
 class VersionView(Response):
-    """What answers here."""
+    """The server's version."""
 
     version: str
     api: str = "v1"
     revision: int
-    """Of the API."""
+    """The API's revision."""
 
 
 class MeView(Response):
-    """Who asks, as the server knows them."""
+    """The caller, as the server knows them."""
 
     name: str
-    """What they submit is submitted by this name."""
+    """The name under which they submit."""
     groups: list[str] = Field(default_factory=list)
     via: str
-    """How they came in: ``in-process``, by the data directory alone; ``socket``; ``token``; ``oidc``, an issuer's."""
+    """How they authenticated: ``in-process`` (by the data directory), ``socket``, ``token`` or ``oidc``."""
 
 
 class Health(Response):
-    """Whether the server can work."""
+    """Whether the server works."""
 
     status: str
     """``ok`` or ``unavailable``."""
@@ -147,18 +149,19 @@ class Health(Response):
 
 
 class TokenBody(Body):
-    """A token that is asked for."""
+    """A request for a token."""
 
     name: str = Field(max_length=255)
     user: str | None = Field(default=None, max_length=255)
-    """Who is taken for calling when it is shown; by default who asks."""
+    """The user that the token stands for; by default the caller."""
     role: str | None = None
-    """At most this; by default as much as its user may."""
+    """The most that it may do; by default as much as its user."""
     scopes: list[str] = Field(default_factory=list)
-    """What it is for, each as ``verbs@kind``, or of work in one place as ``verbs@job:queue=NAME`` or
-    ``verbs@job:group=GROUP``; by default everything."""
+    """What it is for, each as ``verbs@kind``, or for work in one place as ``verbs@job:queue=NAME`` or
+    ``verbs@job:group=GROUP``; by default everything.
+    """
     expires_s: float | None = None
-    """In how many seconds it expires; by default never."""
+    """Seconds until it expires; by default it does not."""
 
 
 class TokenView(Response):
@@ -174,11 +177,11 @@ class TokenView(Response):
     created_by: str = ""
     expires_at: Timestamp | None = None
     used_on: str = ""
-    """The day on which it was last used."""
+    """The day of its last use."""
 
 
 class TokenMade(TokenView):
-    """A new token, with its text, which is shown this once."""
+    """A new token with its text, which is shown only this once."""
 
     token: str
 

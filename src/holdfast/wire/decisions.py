@@ -1,4 +1,4 @@
-"""Decisions and their explanations, as the outside sees them."""
+"""Wire models of decisions and their explanations."""
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ class LimitView(Response):
     name: str
     used: int
     limit: int | None = None
-    """Absent: unlimited."""
+    """Absent if unlimited."""
 
 
 class ConsideredView(Response):
@@ -24,12 +24,12 @@ class ConsideredView(Response):
 
 
 class DecisionView(Response):
-    """What was decided about one failure, and why."""
+    """The decision on one failure, with its reasons."""
 
     action: str
-    """Retry, Fail, Ignore or Hold; of a job of a job set what the set did, such as RestartJobSet."""
+    """Retry, Fail, Ignore or Hold; for a job of a job set the set's action, such as RestartJobSet."""
     code: str
-    """Which check decided: ``retry``, ``fail_policy_limit``, ``fail_global_limit``, ..."""
+    """The check that decided: ``retry``, ``fail_policy_limit``, ``fail_global_limit``, ..."""
     policy: str | None = None
     rule: str | None = None
     policy_revision: int | None = None
@@ -42,31 +42,31 @@ class DecisionView(Response):
     avoid_devices: list[str] = Field(default_factory=list)
     """GPUs the next attempt avoids, each as ``<id>@<node>``."""
     avoid_nodes: list[str] = Field(default_factory=list)
-    """Nodes the next attempt is kept off, having been tried on each."""
+    """Nodes that the next attempt avoids, having been tried on each."""
     memory: str | None = None
-    """The next attempt's memory request, when it changes."""
+    """The next attempt's memory request, if it changes."""
     limits: list[LimitView] = Field(default_factory=list)
     considered: list[ConsideredView] = Field(default_factory=list)
 
 
 class DecisionEntry(DecisionView):
-    """A decision in a list of a job's decisions."""
+    """A decision in the list of a job's decisions."""
 
     attempt: int
     run: str | None = None
-    """The run whose failure it is about, where runs are pods; absent for a decision about the whole attempt."""
+    """The run whose failure it is about, if runs are pods; absent for a decision on the whole attempt."""
 
 
 class FailedPod(Response):
-    """How a pod failed, and what was decided about it."""
+    """How a pod failed, and the decision on it."""
 
     run: str
-    """Its uid."""
+    """The pod's uid."""
     rank: int
     ended_at: Timestamp | None = None
     cause: str
     failure: str
-    """In a few words."""
+    """A short description of the failure."""
     decision: DecisionView
 
 
@@ -77,16 +77,16 @@ class DecisionPage(Response):
 
 
 class Why(Response):
-    """Why a job is where it is."""
+    """Why a job is in its state."""
 
     job: str
-    """Its id."""
+    """The job's id."""
     name: str
     state: str
     submitted_by: str = ""
-    """Whose it is."""
+    """The job's owner."""
     attempt: int | None = None
-    """The attempt explained; absent while there is none."""
+    """The attempt explained; absent if there is none."""
     headline: str
     summary: list[str]
     """Sentences for people, in order."""
@@ -95,14 +95,14 @@ class Why(Response):
     subcategory: str | None = None
     hint: str | None = None
     suggestion: str | None = None
-    """The action its category suggests."""
+    """The action that its category suggests."""
     conditions: list[str] = Field(default_factory=list)
     message: str = ""
     error_line: str = ""
-    """The line of its output that says what went wrong."""
+    """The line of its output that tells what went wrong."""
     exit_code: int | None = None
     signal: int | None = None
     node: str | None = None
     pods: list[FailedPod] = Field(default_factory=list)
-    """The last pods of this attempt that failed, the latest last."""
+    """The last failed pods of this attempt, the latest last."""
     decision: DecisionView | None = None

@@ -1,4 +1,4 @@
-"""The entries that operators write, as they are answered; ``spec`` holds the native manifest as it is."""
+"""Wire models of operators' entries; ``spec`` is the native manifest's."""
 
 from typing import Any, NamedTuple
 
@@ -14,11 +14,11 @@ class EntryView(Response):
 
     name: str
     submitted_by: str = ""
-    """Who first wrote it; empty where nobody is known."""
+    """Its creator; empty if unknown."""
     spec: dict[str, Any]
     """As in a manifest of its kind; secrets are named, never shown."""
     warnings: list[ProblemEntry] = Field(default_factory=list)
-    """What is legal but dubious, such as a rule that nothing can reach, or a limit on what nobody has."""
+    """What is legal but dubious, such as an unreachable rule, or a limit on a resource that nobody has."""
 
 
 class EntryPage(Response):
@@ -28,7 +28,7 @@ class EntryPage(Response):
 
 
 class PolicyView(EntryView):
-    """A retry policy, newest revision."""
+    """The newest revision of a retry policy."""
 
     revision: int
 
@@ -41,7 +41,7 @@ class CategoryView(EntryView):
     """A failure category."""
 
     built_in: bool = False
-    """Whether it is part of the failure catalogue that comes with Holdfast."""
+    """Whether it belongs to the failure catalogue that comes with Holdfast."""
 
 
 class NotifierView(EntryView):
@@ -73,7 +73,7 @@ class NotifierPage(Response):
 
 
 class EntryModels(NamedTuple):
-    """What entries of one kind are answered as."""
+    """The models of one kind of entry."""
 
     view: type[EntryView]
     page: type[Response]
@@ -88,5 +88,5 @@ _MODELS = {
 
 
 def models_of(info: EntryInfo) -> EntryModels:
-    """Return what entries of a kind are answered as: with no more than all have, unless the kind has models."""
+    """Return the models of a kind of entry, by default the general ones."""
     return _MODELS.get(info, EntryModels(EntryView, EntryPage))

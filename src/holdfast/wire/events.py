@@ -1,4 +1,4 @@
-"""Events and the audit log on the wire.
+"""Wire models of events and the audit log.
 
 An event is a CloudEvent in its JSON form (CloudEvents 1.0), also as the data of a server-sent event.
 """
@@ -17,18 +17,18 @@ class EventView(Response):
 
     specversion: str = "1.0"
     id: str
-    """Its place among all events, as text; to continue after it, send it as ``Last-Event-ID`` or ``after``."""
+    """Its number among all events, as text; to continue after it, send it as ``Last-Event-ID`` or ``after``."""
     source: str = "/holdfast"
     type: str
     """Such as ``dev.holdfast.job.failed.v1``."""
     time: Timestamp
     subject: str
-    """What it is about: ``jobs/<id>``, ``retry-policies/<name>``."""
+    """Its subject: ``jobs/<id>``, ``retry-policies/<name>``."""
     datacontenttype: str = "application/json"
     jobsequence: int | None = None
-    """Its place among its job's events: 1, 2, 3, without gaps."""
+    """Its number among its job's events: 1, 2, 3, without gaps."""
     group: str = ""
-    """Of what it is about, if that has one."""
+    """The group of its subject, if there is one."""
     data: dict[str, Any] = Field(default_factory=dict)
     """The fields of its type."""
 
@@ -38,28 +38,28 @@ class EventPage(Response):
 
     items: list[EventView]
     next: int
-    """Pass as ``after`` to read on, now or later."""
+    """Pass it as ``after`` to read on, now or later."""
     last: int
-    """The id of the newest event there is."""
+    """The id of the newest event."""
 
 
 class AuditView(Response):
-    """One action of an operator."""
+    """One action by an operator or user."""
 
     id: str
     time: Timestamp
     actor: str
-    """``user:<name>`` on the machine itself, ``token:<name>`` for whoever showed that token."""
+    """``user:<name>`` on the machine itself, ``token:<name>`` for the holder of a token."""
     action: str
     kind: str
     name: str
-    """Of what it was done to; of a job its id."""
+    """The name of its subject; for a job its id."""
     outcome: str
     """``accepted``, or the code of the refusal."""
     detail: str = ""
-    """The reason given, or why it was refused."""
+    """The reason given, or the reason of the refusal."""
     origin: str = ""
-    """The address it came from, or ``in-process``."""
+    """The caller's address, or ``in-process``."""
     request_id: str = ""
 
 
@@ -68,4 +68,4 @@ class AuditPage(Response):
 
     items: list[AuditView]
     next: int
-    """Pass as ``after`` to read on, now or later."""
+    """Pass it as ``after`` to read on, now or later."""

@@ -1,4 +1,4 @@
-"""What became of many jobs, as the outside sees it."""
+"""Wire models of figures over many jobs."""
 
 from pydantic import Field
 
@@ -12,37 +12,37 @@ class FailureTotal(Response):
     """Failures of one kind."""
 
     kind: str
-    """The category, as ``memory/limit``, or the cause where it has none."""
+    """The category, such as ``memory/limit``, or the cause if there is none."""
     count: int
     lost_s: float
-    """What they had run for."""
+    """The time that the failed attempts had run."""
 
 
 class UsageView(Response):
-    """What the jobs of a user, a queue, a group or a label had; hours are those of runs, for what each asked for."""
+    """What the jobs of a user, queue, group or label used; hours are those of runs, by their requests."""
 
     name: str
-    """Empty for the jobs that have none."""
+    """Empty for jobs without any."""
     runs: int
-    """Starts of a program; of a gang, of each rank."""
+    """Starts of programs; for a gang, of each rank."""
     failed_runs: int
-    """Those of them that failed, or whose attempts did."""
+    """Runs that failed, or whose attempts did."""
     cpu_hours: float
     memory_gib_hours: float
     gpu_hours: float
     wasted_cpu_hours: float
-    """What of ``cpu_hours`` the failed ones had; what they saved in checkpoints is not known."""
+    """The part of ``cpu_hours`` used by failed runs; what they saved in checkpoints is not known."""
     wasted_memory_gib_hours: float
     wasted_gpu_hours: float
 
 
 class UsageReport(Response):
-    """Who had how much in some time; of what reaches beyond it only the part within counts."""
+    """Usage within a period; only the part within it counts."""
 
     since: Timestamp
     until: Timestamp
     items: list[UsageView]
-    """By name."""
+    """Shares, by name."""
 
 
 class NodeTotal(Response):
@@ -51,67 +51,68 @@ class NodeTotal(Response):
     node: str
     count: int
     lost_s: float
-    """What they had run for."""
+    """The time that the failed attempts had run."""
 
 
 class SummaryView(Response):
-    """What became of jobs in some time; of what reaches beyond it only the part within counts."""
+    """Figures of jobs within a period; only the part within it counts."""
 
     since: Timestamp
     until: Timestamp
     jobs: dict[str, int] = Field(default_factory=dict)
-    """By state: those that go on, and those that ended in that time."""
+    """Unfinished jobs, and those that ended in the period, by state."""
     attempts: int
-    """That ran in that time."""
+    """Attempts that ran in the period."""
     retries: int
     """Attempts among them that followed a failed one."""
     failed: int
-    """Failures of attempts, and of pods that are replaced by themselves; what was cancelled, held, suspended, drained
-    or preempted is none."""
+    """Failures of attempts, and of pods that are replaced one by one; cancelled, held, suspended, drained or preempted
+    attempts are not failures.
+    """
     failures: list[FailureTotal] = Field(default_factory=list)
     """By kind, the most frequent first."""
     nodes: list[NodeTotal] = Field(default_factory=list)
     """Failures by node, the most frequent first."""
     ran_s: float
-    """What all attempts ran."""
+    """The time that all attempts ran."""
     productive_s: float
-    """What attempts ran that succeeded or still run."""
+    """The time of attempts that succeeded or still run."""
     wall_s: float
-    """The time of jobs from their first start to their end, or until now."""
+    """The time from the first start of each job to its end, or until now."""
     lost_s: float
-    """What failed attempts had run for."""
+    """The time that failed attempts had run."""
     ettr: float | None = None
-    """Effective training time ratio: ``productive_s`` by ``wall_s``; absent while nothing has run."""
+    """Effective training time ratio: ``productive_s`` by ``wall_s``; absent if nothing has run."""
     recoveries: int
-    """Failed attempts that another one followed."""
+    """Failed attempts that were followed by another one."""
     mean_recovery_s: float | None = None
-    """From the end of the failed one to the start of the next."""
+    """The time from the end of a failed attempt to the start of the next."""
 
 
 class QueueLoad(Response):
-    """The jobs of a queue that have not ended."""
+    """The unfinished jobs of a queue."""
 
     queue: str
     jobs: dict[str, int] = Field(default_factory=dict)
-    """By state."""
+    """Their number by state."""
 
 
 class OverviewView(Response):
-    """How everything is now, of a size that does not grow with the number of jobs."""
+    """The present state of everything, of a size that does not grow with the number of jobs."""
 
     at: Timestamp
     jobs: dict[str, int] = Field(default_factory=dict)
-    """All jobs by state."""
+    """The number of all jobs by state."""
     queues: list[QueueLoad] = Field(default_factory=list)
-    """Those with jobs that have not ended, by name."""
+    """Queues with unfinished jobs, by name."""
     nodes: list[NodeView] = Field(default_factory=list)
     devices: list[DeviceView] = Field(default_factory=list)
     arrays: list[ArrayView] = Field(default_factory=list)
-    """Those that go on, of the jobs listed here."""
+    """Unfinished job sets and arrays of the jobs listed here."""
     running: list[JobOutcome] = Field(default_factory=list)
-    """Jobs that run, the last submitted first."""
+    """Running jobs, the last submitted first."""
     failing: list[JobOutcome] = Field(default_factory=list)
-    """Jobs that wait for a retry or for a person, and those that failed last among the last thousand that did."""
+    """Jobs waiting for a retry or for a person, and the last failed among the last thousand failed jobs."""
 
 
 class JobNames(Response):

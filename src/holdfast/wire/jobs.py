@@ -1,4 +1,4 @@
-"""Jobs, their attempts and runs, and lists of them, as the outside sees them."""
+"""Wire models of jobs, their attempts and runs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from holdfast.wire.problems import ProblemDetails, ProblemEntry
 
 
 class ConditionView(Response):
-    """One condition of a job or a job set; reasons and messages are Kubernetes' own, word for word."""
+    """A condition of a job or job set; reasons and messages are Kubernetes' own, word for word."""
 
     type: str
     """``Complete``, ``Failed``, ``FailureTarget``, ``Suspended``, ...; of a set ``Completed``, ``RestartingJobSet``."""
@@ -23,20 +23,20 @@ class ConditionView(Response):
 
 
 class PodsView(Response):
-    """The pods of one job in its current attempt."""
+    """The pods of a job in its current attempt."""
 
     parallelism: int | None = None
-    """How many may run at once."""
+    """The most pods that run at once."""
     completions: int | None = None
-    """How many must succeed; absent: a work queue, over when one has succeeded and all have ended."""
+    """How many must succeed; absent for a work queue, which is over when one has succeeded and all have ended."""
     active: int = 0
     ready: int = 0
     succeeded: int = 0
     failed: int = 0
     terminating: int = 0
-    """Being stopped."""
+    """Pods that are being stopped."""
     restarts: int = 0
-    """How often programs were restarted in pods that have not ended."""
+    """Restarts of programs in pods that have not ended."""
     completed_indexes: str = ""
     """Completion indexes as Kubernetes writes them: ``0-2,5``."""
     failed_indexes: str = ""
@@ -54,21 +54,21 @@ class ResourcesView(Response):
     gpu: int | float
     """Whole GPUs, or a share of one: ``0.25``."""
     named: dict[str, str] = Field(default_factory=dict)
-    """What else is counted, by name: ``{"licence/matlab": "1"}``."""
+    """Named resources: ``{"licence/matlab": "1"}``."""
 
 
 class ContainerView(Response):
-    """How one container, or the one local process, of a run ended."""
+    """The result of a container, or of the process of a local run."""
 
     name: str
     init: bool = False
     exit_code: int | None = None
     """The program's own, or 128 + signal."""
     signal: int | None = None
-    """Set when a signal ended it; an exit with 137 leaves it empty."""
+    """Set if a signal ended it; an exit with 137 leaves it empty."""
     reason: str = ""
     message: str = ""
-    """Its termination message; the last lines of its log where it failed and left none."""
+    """Its termination message, or the last lines of its log if it failed without one."""
 
 
 class RunView(Response):
@@ -82,7 +82,7 @@ class RunView(Response):
     node: str | None = None
     executor: str | None = None
     devices: list[str] = Field(default_factory=list)
-    """Ids of the GPUs it was given, or of the one it has a share of."""
+    """Ids of its GPUs, or of the one it has a share of."""
     exit_code: int | None = None
     signal: int | None = None
     started_at: Timestamp | None = None
@@ -93,24 +93,24 @@ class RunView(Response):
     containers: list[ContainerView] = Field(default_factory=list)
     log_tail: list[str] = Field(default_factory=list)
     error_line: str = ""
-    """The line of what it printed that says what went wrong."""
+    """The line of its output that tells what went wrong."""
     progress: str = ""
-    """What it last wrote to its progress file, as of a few seconds ago while it runs."""
+    """The last line of its progress file, a few seconds old at most while it runs."""
     peak_memory: int | None = None
-    """Bytes, when the engine measured it."""
+    """Bytes, if the engine measured it."""
     ports: dict[str, int] = Field(default_factory=dict)
-    """The numbers of the ports that its job asks for, by name, while it runs."""
+    """Port numbers by the names in its job, while it runs."""
     decision: DecisionView | None = None
-    """What was decided about its failure, where runs are pods."""
+    """The decision on its failure, if runs are pods."""
 
 
 class AttemptView(Response):
-    """One try at a whole job."""
+    """One attempt at a whole job."""
 
     number: int
     """From 1."""
     state: str
-    """Pending, Running, Succeeded, Failed, Cancelled, or Replaced: stopped by its job set to start the next one."""
+    """Pending, Running, Succeeded, Failed, Cancelled, or Replaced: stopped by its job set for the next one."""
     phase: str
     """The lifecycle status, as in ``history``."""
     cause: str | None = None
@@ -118,11 +118,11 @@ class AttemptView(Response):
     subcategory: str | None = None
     hint: str | None = None
     suggestion: str | None = None
-    """The action its category suggests."""
+    """The action that its category suggests."""
     conditions: list[str] = Field(default_factory=list)
     message: str = ""
     error_line: str = ""
-    """The line of its output that says what went wrong."""
+    """The line of its output that tells what went wrong."""
     exit_code: int | None = None
     signal: int | None = None
     node: str | None = None
@@ -137,7 +137,7 @@ class AttemptView(Response):
 
 
 class DependencyView(Response):
-    """Something that has to happen before a job or an array may start."""
+    """A dependency of a job or array."""
 
     kind: str
     """``job``, ``array`` or ``jobset``."""
@@ -146,15 +146,15 @@ class DependencyView(Response):
     condition: str
     """``ok``, ``failed``, ``ended`` or ``started``."""
     by_index: bool = False
-    """Each task waits for the one of its own index."""
+    """Whether each task waits for the task with its own index."""
     on_unmet: str = "cancel"
-    """What becomes of the job when that can never happen any more: ``cancel``, ``hold`` or ``run``."""
+    """What happens to the job when the condition can no longer be met: ``cancel``, ``hold`` or ``run``."""
     waits: bool = False
-    """Whether it is waited for now."""
+    """Whether it still holds the job up."""
 
 
 class JobSummary(Response):
-    """A job as lists show it."""
+    """A job as in lists."""
 
     id: str
     name: str
@@ -165,37 +165,37 @@ class JobSummary(Response):
     priority: int = 0
     gang: int = 1
     attempt: int = 0
-    """Number of the current or last attempt; 0 before the first."""
+    """The number of the current or last attempt; 0 before the first."""
     retries: int = 0
-    """Counted retries granted."""
+    """Retries granted that count against limits."""
     resources: ResourcesView
-    """Of each run of the next attempt."""
+    """For each run of the next attempt."""
     submitted_at: Timestamp
     started_at: Timestamp | None = None
     ended_at: Timestamp | None = None
     retry_at: Timestamp | None = None
     job_set: str | None = None
-    """Id of the job set it belongs to."""
+    """The id of its job set."""
     replicated_job: str | None = None
-    """Of that set."""
+    """The name of its replicated job."""
     job_index: int | None = None
-    """Among the jobs of its replicated job, from 0."""
+    """Its index among the jobs of its replicated job, from 0."""
     array: str | None = None
-    """Id of the array it is a task of."""
+    """The id of its array."""
     array_index: int | None = None
-    """Its index in that."""
+    """Its index in the array."""
     depends_on: list[DependencyView] = Field(default_factory=list)
-    """What had to happen before it could start, or still has to."""
+    """Dependencies: what must happen, or had to, before it starts."""
     submitted_by: str = ""
-    """Whose it is: who submitted it, whoever retries or changes it; empty where nobody is known."""
+    """The submitter, who stays its owner whoever retries or changes it; empty if unknown."""
     group: str = ""
-    """What it is part of in the words of its user."""
+    """The group its user put it into."""
     parent: str | None = None
-    """Id of the job that launched it, and with which it ends."""
+    """The id of the job that launched it and with which it ends."""
 
 
 class JobOutcome(JobSummary):
-    """A job as lists show it, with its labels and how its current or last attempt went."""
+    """A job as in lists, with its labels and its current or last attempt."""
 
     labels: dict[str, str]
     node: str | None = None
@@ -205,36 +205,36 @@ class JobOutcome(JobSummary):
     category: str | None = None
     subcategory: str | None = None
     error_line: str = ""
-    """The line of its output that says what went wrong."""
+    """The line of its output that tells what went wrong."""
     progress: str = ""
-    """What its runs last wrote of how far they are, after their ranks where there are several."""
+    """The last progress reports of its runs, with their ranks if there are several."""
 
 
 class JobAccepted(JobSummary):
-    """A job that was submitted."""
+    """A submitted job."""
 
     warnings: list[ProblemEntry] = Field(default_factory=list)
     """What is legal but dubious in its manifest, or accepted only by a lenient reading."""
 
 
 class JobApplied(JobAccepted):
-    """A Kubernetes Job that was applied, and what became of it."""
+    """A Kubernetes Job that was applied."""
 
     result: str
     """``created``, ``suspended``, ``resumed`` or ``unchanged``."""
 
 
 class OwnerView(Response):
-    """The work that a job is part of."""
+    """The workload that owns a job."""
 
     kind: str
-    """Such as `array` or `jobset`; empty where it is gone or damaged."""
+    """Such as `array` or `jobset`; empty if it is gone or damaged."""
     id: str
     name: str = ""
 
 
 class JobView(JobOutcome):
-    """A job with everything known of it."""
+    """A job with all its details."""
 
     annotations: dict[str, str] = Field(default_factory=dict)
     counters: dict[str, int]
@@ -243,17 +243,17 @@ class JobView(JobOutcome):
     """The specification, as a native manifest's ``spec``."""
     attempts: list[AttemptView]
     pods: PodsView | None = None
-    """Of a job whose runs are pods, each replaced by itself."""
+    """The pods of a job whose runs are pods, replaced one by one."""
     owner: OwnerView | None = None
-    """What it is part of, of whatever kind."""
+    """Its owner, of any kind."""
 
 
 class JobPage(Response):
-    """Part of a list of jobs; ``fields`` says what items are: ``full`` is ``JobView``, ``outcome`` ``JobOutcome``."""
+    """A page of jobs; ``fields`` selects the items: ``full`` for ``JobView``, ``outcome`` for ``JobOutcome``."""
 
     items: Sequence[JobView | JobOutcome | JobSummary]
     next_cursor: str | None = None
-    """Pass it as ``cursor`` for what follows; absent on the last page."""
+    """Pass it as ``cursor`` for the next page; absent on the last one."""
 
 
 class AttemptPage(Response):
@@ -287,7 +287,7 @@ class HistoryEntry(Response):
     times: int = 1
     """How many equal steps this entry stands for."""
     steps: list[HistoryStep] = Field(default_factory=list)
-    """Parts of it that are worth telling by themselves."""
+    """Notable parts of it."""
 
 
 class HistoryPage(Response):
@@ -297,12 +297,12 @@ class HistoryPage(Response):
 
 
 class BulkItem(Response):
-    """What became of one manifest of a bulk submission."""
+    """The result of one manifest of a bulk submission."""
 
     index: int
-    """Position in what was sent, from 0."""
+    """Its position in the request, from 0."""
     status: str
-    """``created`` or ``rejected``; of a dry run ``valid``."""
+    """``created`` or ``rejected``; in a dry run ``valid``."""
     id: str | None = None
     name: str | None = None
     kind: str = "job"
@@ -313,73 +313,73 @@ class BulkItem(Response):
 
 
 class BulkResult(Response):
-    """What became of a bulk submission, in the order sent."""
+    """The results of a bulk submission, in the order of the request."""
 
     items: list[BulkItem]
 
 
 class Reason(Body):
-    """Why a user cancels, holds or releases a job."""
+    """The reason for cancelling, holding or releasing a job."""
 
     reason: str = Field(default="", max_length=1000)
 
 
 class CancelRequest(Reason):
-    """How a user cancels a job."""
+    """A request to cancel a job."""
 
     unless_started: bool = False
-    """Leave it alone if an attempt at it has begun."""
+    """Do nothing if an attempt has begun."""
 
 
 class RetryRequest(Reason):
-    """How a user retries a job."""
+    """A request to retry a job."""
 
     set: dict[str, Any] = Field(default_factory=dict)
-    """What it asks for from now on, as a merge patch of its manifest in the short form."""
+    """Changes from now on, as a merge patch of its manifest in the short form."""
 
 
 class NewPriority(Body):
-    """Another priority."""
+    """A new priority."""
 
     priority: int = Field(ge=-MOST_PRIORITY, le=MOST_PRIORITY)
-    """Higher ones go first."""
+    """Higher numbers go first."""
 
 
 class NewPriorities(NewPriority):
-    """Another priority for many jobs; all that is given must hold."""
+    """A new priority for many jobs; a job must match all criteria."""
 
     queue: str | None = Field(default=None, max_length=1000)
     group: str | None = Field(default=None, min_length=1, max_length=1100)
-    """With a slash at its end also what is below it."""
+    """The group; a slash at its end includes the groups below it."""
     ids: list[str] | None = Field(default=None, max_length=10_000)
 
 
 class Reprioritized(Response):
-    """What was asked of many jobs."""
+    """The result of changing the priority of many jobs."""
 
     count: int
     """How many jobs."""
 
 
 class ManyJobs(Reason):
-    """Which jobs something is asked of, and why."""
+    """A selection of jobs for a request, and the reason."""
 
     ids: list[str] = Field(max_length=10_000)
 
 
 class CancelledJobs(ManyJobs, CancelRequest):
-    """Which jobs are to be cancelled, and why."""
+    """A selection of jobs to cancel, and the reason."""
 
 
 class AskedJobs(Response):
-    """Of which of many jobs something was asked."""
+    """The jobs that a request reached."""
 
     ids: list[str]
-    """The others have ended, are about to, are not of a kind of which this is asked, or have started."""
+    """The others have ended or are about to, do not support the request, or have started."""
 
 
 class StatesQuery(Body):
-    """Which jobs' states to return."""
+    """A selection of jobs whose states to return."""
 
     ids: list[str] = Field(max_length=10_000)
 
@@ -389,7 +389,7 @@ class JobStates(Response):
 
     states: dict[str, str]
     started: list[str] = Field(default_factory=list)
-    """Ids of those of which an attempt has begun, and of an ended one since it was last retried by hand."""
+    """Ids of jobs with an attempt that has begun; of ended ones, since the last retry by hand."""
 
 
 class LogChunk(Response):
@@ -398,40 +398,40 @@ class LogChunk(Response):
     attempt: int
     rank: int
     offset: int
-    """Where ``text`` begins, in bytes."""
+    """The offset of ``text``, in bytes."""
     next_offset: int
-    """Where to continue reading."""
+    """The offset to continue from."""
     text: str
     finished: bool
-    """Nothing will ever follow ``next_offset``."""
+    """Whether nothing will ever follow ``next_offset``."""
     run: int = 1
-    """Which of its rank's programs in the attempt printed ``text``, from 1; pods in place of each other share a log."""
+    """Which program of the rank printed ``text``, from 1; pods that replace each other share a log."""
 
 
 class BlobBody(Body):
-    """Something for the work directories of jobs that are about to be submitted."""
+    """A blob for the work directories of jobs about to be submitted."""
 
     data: str
-    """The bytes, as base64."""
+    """The content as base64."""
     unpack: bool = False
-    """Whether it is a zip archive, and is to be refused unless it may be unpacked."""
+    """Whether it is a zip archive, refused unless it can be unpacked safely."""
 
 
 class BlobKept(Response):
-    """Where it is."""
+    """A stored blob."""
 
     blob: str
     """Its SHA-256, for ``{path: PATH, blob: SHA}`` or ``{blob: SHA, unpack: true}`` in ``inputs`` of a manifest."""
 
 
 class SecretBody(Body):
-    """A secret for jobs that are about to be submitted."""
+    """A secret for jobs about to be submitted."""
 
     value: str
 
 
 class SecretKept(Response):
-    """Where a secret is."""
+    """A stored secret."""
 
     name: str
-    """For ``{secret: NAME}`` in ``env`` of a manifest."""
+    """Its name, for ``{secret: NAME}`` in ``env`` of a manifest."""

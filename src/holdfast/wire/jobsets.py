@@ -1,4 +1,4 @@
-"""Job sets, their jobs, their log and their explanation, as the outside sees them."""
+"""Wire models of job sets, their jobs, logs and explanations."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from holdfast.wire.problems import ProblemEntry, UnreadableView
 
 
 class JobSetSummary(Response):
-    """A job set as lists show it."""
+    """A job set as in lists."""
 
     id: str
     name: str
@@ -19,22 +19,22 @@ class JobSetSummary(Response):
     """Waiting (for other work), Pending, Running, Restarting, Suspended, Completed, Failed, Deleting, or Unmanaged: run
     by another controller."""
     reason: str = ""
-    """Why it is in this state: the reason of its condition."""
+    """The reason of its state's condition."""
     message: str = ""
     terminal: str | None = None
-    """``Completed`` or ``Failed`` once it is over."""
+    """``Completed`` or ``Failed`` once it has ended."""
     suspend: bool = False
-    """Whether it is suspended, or will be."""
+    """Whether it is suspended, or about to be."""
     deleting: bool = False
-    """It is removed as soon as its programs have stopped."""
+    """Whether it is deleted as soon as its programs have stopped."""
     queue: str
     priority: int = 0
     generation: int = 1
     """Grows with every change of its manifest."""
     resource_version: str = ""
-    """Changes with every request about it; send it as ``If-Match`` to change only what you have seen."""
+    """Changes with every request about it; send it as ``If-Match`` to change only the version you have seen."""
     jobs: int
-    """How many it has."""
+    """The number of its jobs."""
     ready: int = 0
     """Jobs whose pods are ready; this and the following count jobs of the current attempt."""
     active: int = 0
@@ -42,25 +42,26 @@ class JobSetSummary(Response):
     failed: int = 0
     suspended: int = 0
     restarts: int = 0
-    """Of the whole set, counted or not."""
+    """Restarts of the whole set, counted or not."""
     restarts_counted: int = 0
-    """All that count against ``max_restarts``: of the set, its replicated jobs and its jobs; or in place, if more."""
+    """Restarts that count against ``max_restarts``: of the set, its replicated jobs and its jobs; or in place, if more.
+    """
     max_restarts: int | None = None
-    """Absent: it has no failure policy, and its first failed job fails it."""
+    """Absent without a failure policy: its first failed job fails it."""
     restart_at: Timestamp | None = None
-    """When the first of its parts that wait before they are restarted is due."""
+    """The earliest end of its parts' back-offs."""
     created_at: Timestamp
     started_at: Timestamp | None = None
     ended_at: Timestamp | None = None
     depends_on: list[DependencyView] = Field(default_factory=list)
-    """What has to happen before it has any job."""
+    """Dependencies: what must happen before it has any job."""
     submitted_by: str = ""
     group: str = ""
-    """Whose it is: who submitted it, whoever changes or restarts it; empty where nobody is known."""
+    """The submitter, who stays its owner whoever changes or restarts it; empty if unknown."""
 
 
 class GroupView(Response):
-    """One replicated job of a set; counts are of jobs."""
+    """A replicated job of a set; counts are of jobs."""
 
     name: str
     replicas: int
@@ -70,79 +71,79 @@ class GroupView(Response):
     failed: int = 0
     suspended: int = 0
     restarts: int = 0
-    """Of this replicated job as a whole, beside those of its set."""
+    """Restarts of this replicated job as a whole, besides those of its set."""
     job_restarts: int = 0
-    """Of its single jobs, in all."""
+    """Restarts of its single jobs, in all."""
     blamed: int = 0
-    """Counted restarts its jobs caused."""
+    """Counted restarts that its jobs caused."""
     max_restarts: int | None = None
-    """How many of those are allowed, if it has its own limit."""
+    """The most of those, if it has a limit of its own."""
     parallelism: int = 1
-    """Pods at once, of each of its jobs."""
+    """The most pods at once of each of its jobs."""
     completions: int | None = None
     depends_on: dict[str, str] = Field(default_factory=dict)
-    """Replicated jobs it waits for, and what for: ``Ready`` or ``Complete``."""
+    """The replicated jobs it waits for, with the condition: ``Ready`` or ``Complete``."""
 
 
 class BackoffView(Response):
     """A part of a set that waits before it is restarted."""
 
     replicated_job: str | None = None
-    """All jobs of it; with neither this nor ``job`` the whole set waits."""
+    """All its jobs; without this and ``job`` the whole set waits."""
     job: str | None = None
     until: Timestamp
 
 
 class ChildView(Response):
-    """One job of a set."""
+    """A job of a set."""
 
     id: str
     name: str
     replicated_job: str
     index: int
-    """Among the jobs of its replicated job, from 0."""
+    """Its index among the jobs of its replicated job, from 0."""
     state: str
     """As of any job; ``Waiting`` while its set decides when it runs."""
     reason: str = ""
     attempt: int = 0
-    """Number of the current or last attempt: 1 + restarts of its set + its own; 0 before the first."""
+    """The number of the current or last attempt: 1 + restarts of its set + its own; 0 before the first."""
     restarts: int = 0
-    """Its own: of it alone, or of its replicated job."""
+    """Restarts of it alone, or of its replicated job."""
     started_at: Timestamp | None = None
     ended_at: Timestamp | None = None
     pods: PodsView = PodsView()
 
 
 class JobSetView(JobSetSummary):
-    """A job set with everything known of it."""
+    """A job set with all its details."""
 
     updated_at: Timestamp
-    """When it, or what is known of it, last changed."""
+    """When it or its status last changed."""
     lenient: bool = False
     """Whether its manifest was read leniently."""
     managed_by: str | None = None
     expires_at: Timestamp | None = None
-    """When it is deleted by itself, once it is over and has a time to live."""
+    """When it is deleted, if it has ended and has a time to live."""
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: dict[str, str] = Field(default_factory=dict)
     restart_strategy: str | None = None
     in_place_restarts: int | None = None
-    """How often its programs were restarted in place; absent with another strategy."""
+    """Restarts of its programs in place; absent with another strategy."""
     startup_order: str
     success_operator: str
     success_targets: list[str] = Field(default_factory=list)
-    """Replicated jobs whose success counts; none is all."""
+    """Replicated jobs whose success counts; none means all."""
     coordinator: str | None = None
-    """Host name of the pod that all others get to know."""
+    """The host name of the coordinator pod."""
     conditions: list[ConditionView] = Field(default_factory=list)
     groups: list[GroupView]
     backoff: list[BackoffView] = Field(default_factory=list)
     left_failed: list[str] = Field(default_factory=list)
-    """Names of jobs that failed and are not restarted."""
+    """Names of failed jobs that are not restarted."""
     children: list[ChildView] = Field(default_factory=list)
-    """The first 100 of its jobs; all of them are under ``/jobs``."""
+    """Its first 100 jobs; all of them are under ``/jobs``."""
     manifest: dict[str, Any]
-    """As it was last accepted; it takes effect as soon as the controller acts on it."""
+    """As last accepted; it takes effect as soon as the controller acts on it."""
 
 
 class JobSetPage(Response):
@@ -150,9 +151,9 @@ class JobSetPage(Response):
 
     items: list[JobSetSummary]
     next_cursor: str | None = None
-    """Pass it as ``cursor`` for what follows; absent on the last page."""
+    """Pass it as ``cursor`` for the next page; absent on the last one."""
     unreadable: list[UnreadableView] = Field(default_factory=list)
-    """What is left out of this page, because it is damaged; it can be deleted."""
+    """Damaged job sets that this page leaves out; they can be deleted."""
 
 
 class ChildPage(Response):
@@ -163,46 +164,46 @@ class ChildPage(Response):
 
 
 class JobSetApplied(JobSetSummary):
-    """A job set that was sent, and what became of it."""
+    """A job set that was sent, and the result."""
 
     result: str
-    """``created``, ``updated``, ``unchanged``; of a dry run ``valid``."""
+    """``created``, ``updated`` or ``unchanged``; in a dry run ``valid``."""
     warnings: list[ProblemEntry] = Field(default_factory=list)
     """What is legal but dubious, or accepted only by a lenient reading."""
 
 
 class SetDecisionView(Response):
-    """What was decided about one failed job of a set, and why."""
+    """The decision on a failed job of a set, with its reasons."""
 
     job: str
-    """Its name."""
+    """The job's name."""
     attempt: int
-    """Of that job, from 1."""
+    """The job's attempt, from 1."""
     restart: int
-    """Restarts of the set when that job was created."""
+    """The set's restarts when the job was created."""
     job_restart: int
-    """Its own restarts when it was created."""
+    """The job's own restarts when it was created."""
     action: str | None = None
-    """Absent: the set has no failure policy."""
+    """Absent if the set has no failure policy."""
     granted: bool
-    """Whether it was done; a spent limit fails the set instead."""
+    """Whether it was carried out; if the limit is used up, the set fails instead."""
     reason: str
     message: str
     rule: str | None = None
     rule_index: int | None = None
-    """Absent: no rule matched, so the default action applied."""
+    """Absent if no rule matched, so that the default action applied."""
     delay_s: float = 0.0
     limits: list[LimitView] = Field(default_factory=list)
     considered: list[ConsideredView] = Field(default_factory=list)
 
 
 class JobSetLogEntry(Response):
-    """One decision about a failed job of a set, or one thing to know of the set."""
+    """A decision on a failed job of a set, or another entry of the set's log."""
 
     seq: int
     at: Timestamp
     type: str
-    """``Normal`` or ``Warning``, as of Kubernetes' events; or ``Decision``."""
+    """``Normal`` or ``Warning``, as for Kubernetes' events; or ``Decision``."""
     reason: str
     message: str
     decision: SetDecisionView | None = None
@@ -213,7 +214,7 @@ class JobSetLog(Response):
 
     items: list[JobSetLogEntry]
     next: int
-    """Pass as ``after`` to read on, now or later."""
+    """Pass it as ``after`` to read on, now or later."""
 
 
 class JobSetDecisionTrace(Response):
@@ -226,28 +227,28 @@ class JobSetDecisionTrace(Response):
 
 
 class JobSetWhy(Response):
-    """Why a job set is where it is."""
+    """Why a job set is in its state."""
 
     id: str
     name: str
     state: str
     submitted_by: str = ""
-    """Whose it is."""
+    """The set's owner."""
     headline: str
     conditions: list[ConditionView] = Field(default_factory=list)
     summary: list[str] = Field(default_factory=list)
-    """Sentences for people about how it stands now: what it waits for, what is left of its budget."""
+    """Sentences about its present state: what it waits for, the rest of its budget."""
     traces: list[JobSetDecisionTrace] = Field(default_factory=list)
-    """What was decided about its failed jobs, latest last."""
+    """Decisions on its failed jobs, the latest last."""
     omitted: int = 0
-    """Earlier decisions that are left out."""
+    """The number of earlier decisions that are left out."""
 
 
 class JobSetRestart(Body):
-    """What of a job set to restart, and why."""
+    """What to restart of a job set, and why."""
 
     replicated_job: str | None = Field(default=None, max_length=255)
-    """Only its jobs; absent: every job of the set."""
+    """Only jobs of this replicated job; absent for every job of the set."""
     index: int | None = Field(default=None, ge=0, le=2**31 - 1)
     """Only this job of the replicated job."""
     reason: str = Field(default="", max_length=1000)

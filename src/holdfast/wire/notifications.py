@@ -1,4 +1,4 @@
-"""Notifications on the wire."""
+"""Wire models of notifications."""
 
 from typing import Any
 
@@ -8,34 +8,34 @@ from holdfast.wire.base import Response, Timestamp
 
 
 class NotificationView(Response):
-    """What somebody was told, or is to be."""
+    """A notification, delivered or not."""
 
     id: str
-    """The ``webhook-id``: the same for every try and replay."""
+    """The ``webhook-id``, the same for every try and replay."""
     to: str
-    """Name of the notifier."""
+    """The notifier's name."""
     event: str
     """Such as ``job.failed``."""
     kind: str
     subject_id: str
-    """Id of the job or array."""
+    """The id of the job or array."""
     name: str
-    """Its name."""
+    """The name of the job or array."""
     summary: str
-    """What is told, in a line."""
+    """The message in one line."""
     state: str
     """``Waiting``, ``Delivered`` or ``Dead``: given up."""
     tries: int
-    """Since it was made or replayed."""
+    """Tries since it was created or replayed."""
     created_at: Timestamp
     next_at: Timestamp | None = None
-    """When it is tried next, while it waits."""
+    """When it is tried next, if it waits."""
     settled_at: Timestamp | None = None
     """When it was delivered or given up."""
     error: str = ""
     """Why the last try failed."""
     payload: dict[str, Any] = Field(default_factory=dict)
-    """What programs are sent; only of one that is asked for by its id."""
+    """The payload for programs; only in a response about a single notification."""
 
 
 class NotificationPage(Response):
@@ -43,16 +43,16 @@ class NotificationPage(Response):
 
     items: list[NotificationView]
     next_cursor: str | None = None
-    """Pass as ``cursor`` for the rest; null at the end."""
+    """Pass it as ``cursor`` for the next page; null on the last one."""
 
 
 class TestView(Response):
-    """What became of a test."""
+    """The result of a test."""
 
     __test__ = False
 
     id: str
-    """The ``webhook-id`` it was sent under."""
+    """The ``webhook-id`` of the test."""
     to: str
     delivered: bool
     error: str = ""

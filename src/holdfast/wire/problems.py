@@ -20,12 +20,12 @@ _TYPES = "https://holdfast.dev/errors/"
 
 
 def problem_type(code: str) -> str:
-    """Return the ``type`` of the problems of a code; the only form there is, and nothing needs to be there to read."""
+    """Return the ``type`` of problems with a code; it is an identifier, not an address to read."""
     return f"{_TYPES}{code}"
 
 
 class ProblemEntry(Response):
-    """One thing wrong with an input."""
+    """One problem of an input."""
 
     path: str
     """A field path such as ``spec.rules[2].onExitCodes.operator``; empty for the whole input."""
@@ -33,14 +33,14 @@ class ProblemEntry(Response):
     allowed: list[str] = Field(default_factory=list)
     hint: str | None = None
     line: int | None = None
-    """1-based line of the text sent, when known."""
+    """The 1-based line of the text sent, if known."""
 
 
 class ProblemDetails(Response):
-    """Why a request was not done."""
+    """Why a request was refused."""
 
     type: str
-    """See ``problem_type``; ``code`` says the same in a word."""
+    """See ``problem_type``; ``code`` is its last word."""
     title: str
     status: int
     code: str
@@ -48,9 +48,9 @@ class ProblemDetails(Response):
     hint: str | None = None
     errors: list[ProblemEntry] = Field(default_factory=list)
     resource_version: str | None = None
-    """Of ``version_conflict``: the version the thing has now."""
+    """For ``version_conflict``: the present version."""
     retry_after_s: float | None = None
-    """Of ``rate_limited``: when there is room again, as the header Retry-After says in whole seconds."""
+    """For ``rate_limited``: when there is room again; the header Retry-After says it in whole seconds."""
 
 
 STATUS: dict[type[HoldfastError], int] = {
@@ -82,12 +82,12 @@ _PARAMETER_PLACES = frozenset({"query", "path", "header", "cookie"})
 
 
 def status_of(error: HoldfastError) -> int:
-    """Return the HTTP status of an error; a class outside the table has its parent's."""
+    """Return the HTTP status of an error; a class outside the table has its parent's status."""
     return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
 
 
 def details_of(error: HoldfastError) -> ProblemDetails:
-    """Show an error with all its problems."""
+    """Render an error with all its problems."""
     return ProblemDetails(
         type=problem_type(error.code),
         title=(type(error).__doc__ or error.code).splitlines()[0],
@@ -102,7 +102,7 @@ def details_of(error: HoldfastError) -> ProblemDetails:
 
 
 def problem_entry(problem: Problem) -> ProblemEntry:
-    """Show one thing wrong with an input."""
+    """Render one problem of an input."""
     return ProblemEntry(
         path=problem.path,
         message=problem.message,
@@ -113,12 +113,12 @@ def problem_entry(problem: Problem) -> ProblemEntry:
 
 
 def read_problem(entry: ProblemEntry) -> Problem:
-    """Read one thing wrong with an input back."""
+    """Read one problem of an input back."""
     return Problem(entry.path, entry.message, allowed=tuple(entry.allowed), hint=entry.hint, line=entry.line)
 
 
 def invalid(errors: Iterable[Mapping[str, Any]]) -> InvalidRequest:
-    """Make the error of what pydantic found wrong with the parts of a request, each at its place."""
+    """Convert pydantic's errors about the parts of a request, each with its path."""
     return InvalidRequest(problems=[_problem(error) for error in errors])
 
 
@@ -138,7 +138,7 @@ def _path(location: Sequence[Any]) -> str:
 
 
 class UnreadableView(Response):
-    """Something that is left out of a list, because it cannot be read."""
+    """A damaged item that a list leaves out."""
 
     id: str
     name: str
@@ -147,5 +147,5 @@ class UnreadableView(Response):
 
 
 def unreadable_views(unreadable: "Sequence[Unreadable]") -> list[UnreadableView]:
-    """Show what a list leaves out."""
+    """Render the damaged items that a list leaves out."""
     return [UnreadableView(id=item.id, name=item.name, message=item.why) for item in unreadable]

@@ -1,4 +1,4 @@
-"""Shows arrays to the outside."""
+"""Renders arrays as wire models."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 
 def array_view(progress: Progress) -> ArrayView:
-    """Show an array and how far it is."""
+    """Render an array with its progress."""
     header = _header(progress.array, progress.spec, progress.state, progress.reason)
     return ArrayView(**header, waiting=progress.waiting, running=progress.running, eta_s=progress.eta_s)
 
 
 def array_accepted(array: Array, spec: ArraySpec, warnings: Iterable[Problem]) -> ArrayAccepted:
-    """Show an array that was just submitted."""
+    """Render an array that was just submitted."""
     entries = [problem_entry(warning) for warning in warnings]
     header = _header(array, spec, array.phase(spec), array.reason(spec))
     return ArrayAccepted(**header, waiting=spec.total, running=0, warnings=entries)
 
 
 def array_why(explanation: Explanation[Progress]) -> ArrayWhy:
-    """Show why an array is where it is."""
+    """Render why an array is in its state."""
     return ArrayWhy(
         array=array_view(explanation.of),
         headline=explanation.headline,
@@ -59,7 +59,7 @@ def _tasks(group: TaskGroup) -> dict[str, Any]:
 
 
 def array_link(other: Origin | Array) -> ArrayLink:
-    """Name an array."""
+    """Render a reference to an array."""
     return ArrayLink(id=other.id, name=other.name)
 
 

@@ -1,4 +1,4 @@
-"""Turns nodes and their GPUs into wire models; pure."""
+"""Renders nodes and their GPUs as wire models; pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def node_views(nodes: Sequence[Node], running: Iterable[Run], cordons: Mapping[str, Cordon]) -> list[NodeView]:
-    """Show nodes with what is in use on them, and whether they get work."""
+    """Render nodes with what is in use on them, and whether they get work."""
     used: dict[tuple[str, str], list[Resources]] = {}
     whole = {node.executor: node.name for node in nodes if Capability.PLACEMENT in node.engine.capabilities}
     for run in running:
@@ -60,7 +60,7 @@ def _node_reason(short: Short | None) -> str:
 
 
 def device_views(nodes: Sequence[Node], running: Iterable[Run], names: Mapping[str, str]) -> list[DeviceView]:
-    """Show the GPUs of nodes with who has them; ``names`` are those of jobs, by id."""
+    """Render the GPUs of nodes with their users; ``names`` are those of jobs, by id."""
     users: dict[tuple[str, str, str], list[DeviceUser]] = {}
     for run in running:
         share = (run.request.share_m or WHOLE_M) / WHOLE_M

@@ -1,4 +1,4 @@
-"""Turns decisions into wire models; pure."""
+"""Renders decisions as wire models; pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def decision_view(decision: Decision, *, retry_at: float | None) -> DecisionView:
-    """Show a decision; ``retry_at`` is when the retry it granted is due."""
+    """Render a decision; ``retry_at`` is when its retry is due."""
     return DecisionView(
         action=str(decision.action),
         code=str(decision.code),
@@ -40,7 +40,7 @@ def decision_view(decision: Decision, *, retry_at: float | None) -> DecisionView
 
 
 def set_decision_of(decision: SetDecision, job: Job) -> DecisionView:
-    """Show what a set decided as the decision about an attempt at one of its jobs, failed or replaced."""
+    """Render what a set decided as the decision on an attempt of its job, failed or replaced."""
     short = summarize_decision(decision)
     action = decision.action if decision.granted else None
     return DecisionView(
@@ -55,12 +55,12 @@ def set_decision_of(decision: SetDecision, job: Job) -> DecisionView:
 
 
 def limit_views(limits: Iterable[LimitUse]) -> list[LimitView]:
-    """Show the limits that were checked."""
+    """Render the limits that were checked."""
     return [LimitView(name=use.name, used=use.used, limit=use.limit) for use in limits]
 
 
 def considered_views(rules: Iterable[Considered]) -> list[ConsideredView]:
-    """Show the rules that were considered."""
+    """Render the rules that were considered."""
     return [
         ConsideredView(policy=rule.policy, rule=rule.rule, matched=rule.matched, because=rule.because) for rule in rules
     ]

@@ -1,4 +1,4 @@
-"""Turns events, audit entries and the history of attempts into wire models; pure."""
+"""Renders events, audit entries and the history of attempts as wire models; pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COLLECTIONS: dict[str, str] = {
 
 
 def event_view(stored: StoredEvent) -> EventView:
-    """Show an event."""
+    """Render an event."""
     kind = stored.type
     return EventView(
         id=str(stored.seq),
@@ -55,7 +55,7 @@ def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - any field of any eve
 
 
 def audit_view(stored: StoredAuditEntry) -> AuditView:
-    """Show an action."""
+    """Render an audit entry."""
     entry, caller = stored.entry, stored.entry.caller
     return AuditView(
         id=str(stored.seq),
@@ -72,7 +72,7 @@ def audit_view(stored: StoredAuditEntry) -> AuditView:
 
 
 def history_entry(row: HistoryRow) -> HistoryEntry:
-    """Show one step of an attempt's history."""
+    """Render one step of an attempt's history."""
     return HistoryEntry(
         attempt=row.attempt,
         seq=row.seq,

@@ -1,4 +1,4 @@
-"""Turns records of jobs into wire models; pure."""
+"""Renders jobs as wire models; pure."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from holdfast.wire.jobs import PodsView
 
 _AFTER = '"after":'
-"""In the text of a specification that waits for something, which few do."""
+"""Part of the text of every specification that waits for something, which few do."""
 _ANYTHING = TypeAdapter[Any](Any)
 _MOST_AMOUNTS = 1_024
 _METADATA = frozenset({"name", "labels", "annotations"})
 _OUTCOME = ("node", "exit_code", "signal", "cause", "category", "subcategory", "error_line")
-"""What is said of a job that its last attempt says."""
+"""The fields of a job that describe its last attempt."""
 _ENDING_STATE = {
     Ending.SUCCEEDED: "Succeeded",
     Ending.FAILED: "Failed",
@@ -61,7 +61,7 @@ _ENDING_STATE = {
 
 
 def resources_view(amount: Resources) -> ResourcesView:
-    """Write an amount of capacity."""
+    """Render an amount of capacity."""
     return ResourcesView(
         cpu=format_cpu(amount.cpu_m),
         memory=format_memory(amount.memory),
@@ -71,17 +71,17 @@ def resources_view(amount: Resources) -> ResourcesView:
 
 
 def job_summary(job: Job) -> JobSummary:
-    """Show a job as lists do."""
+    """Render a job as in lists."""
     return JobSummary(**_header(job))
 
 
 def job_accepted(job: Job, warnings: Sequence[Problem]) -> JobAccepted:
-    """Show a job that was submitted."""
+    """Render a job that was submitted."""
     return JobAccepted(**_header(job), warnings=[problem_entry(warning) for warning in warnings])
 
 
 def job_outcome(job: Job, latest: Latest) -> JobOutcome:
-    """Show a job with how its last attempt went."""
+    """Render a job with its last attempt."""
     failure = None if latest.attempt is None else latest.attempt.failure
     first = next(iter(latest.runs), None)
     container = telling_container(failure) or _first_container(first.outcome if first else None)
@@ -100,13 +100,13 @@ def job_outcome(job: Job, latest: Latest) -> JobOutcome:
 
 
 def _progress(gang: int, runs: Sequence[RunView]) -> str:
-    """Write how far runs of the first ranks are, after their ranks where there are several."""
+    """Render the progress of runs of the first ranks, with their ranks if there are several."""
     reports = [(run.rank, run.progress) for run in runs[:MOST_RANKS] if run.progress]
     return reports[0][1] if gang == 1 and reports else "; ".join(f"{rank}: {text}" for rank, text in reports)
 
 
 def job_applied(job: Job, result: str, warnings: Sequence[Problem]) -> JobApplied:
-    """Show a job that was applied, and what became of it."""
+    """Render a job that was applied, and the result."""
     return JobApplied(**_header(job), result=result, warnings=[problem_entry(warning) for warning in warnings])
 
 
@@ -118,7 +118,7 @@ def job_view(
     pods: PodsView | None = None,
     owner: Workload | None = None,
 ) -> JobView:
-    """Show a job with everything known of it; ``manifest`` is its specification in the short form."""
+    """Render a job with all its details; ``manifest`` is its specification in the short form."""
     last = attempts[-1] if attempts and attempts[-1].number == job.attempt else None
     return JobView(
         **_header(job),
@@ -141,12 +141,12 @@ def _owner_view(at: ChildOf, owner: Workload | None) -> OwnerView:
 
 
 def jobs_written(jobs: Sequence[Job], next_cursor: str | None) -> EncodedJson:
-    """Write a page of jobs as ``JobPage`` would, each as ``job_summary`` shows it."""
+    """Write a page of jobs as ``JobPage`` would, each like ``job_summary``."""
     return EncodedJson(_ANYTHING.dump_json({"items": [*map(_header, jobs)], "next_cursor": next_cursor}, by_alias=True))
 
 
 def _header(job: Job) -> dict[str, Any]:
-    """Return the fields of a summary, all of them, named and in order as they are written."""
+    """Return all fields of a summary in the order in which they are written."""
     at = job.child
     of_array = at is not None and not at.group
     return {
@@ -176,7 +176,7 @@ def _header(job: Job) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=_MOST_AMOUNTS)  # most jobs ask for the same
+@lru_cache(maxsize=_MOST_AMOUNTS)  # Most jobs request the same.
 def _amount(request: Resources) -> Mapping[str, Any]:
     return resources_view(request).model_dump()
 
@@ -187,7 +187,7 @@ def _awaited(job: Job) -> list[DependencyView]:
 
 
 def dependency_views(after: Sequence[Dependency], met: Collection[int], *, over: bool) -> list[DependencyView]:
-    """Show what is waited for; ``met`` are the places of what is not any more, ``over`` is that nothing is."""
+    """Render dependencies; ``met`` are the places of satisfied ones, ``over`` says that all are."""
     return [
         DependencyView(
             kind=dependency.target or "",
@@ -205,7 +205,7 @@ def dependency_views(after: Sequence[Dependency], met: Collection[int], *, over:
 def attempt_views(
     attempts: Sequence[Attempt], runs: Sequence[Run], of_set: Mapping[int, DecisionView] | None = None
 ) -> list[AttemptView]:
-    """Show all attempts at a job, each with the runs of its last dispatch and what its job set decided, if anything."""
+    """Render all attempts of a job, each with the runs of its last dispatch and its job set's decision, if any."""
     by_attempt: dict[int, dict[int, Run]] = defaultdict(dict)
     for run in runs:
         by_attempt[run.attempt][run.rank] = run
@@ -224,13 +224,13 @@ def attempt_views(
 def attempt_view(
     attempt: Attempt, runs: Sequence[Run], of_set: DecisionView | None = None, *, replaced: bool = False
 ) -> AttemptView:
-    """Show one attempt.
+    """Render one attempt.
 
     Args:
-        attempt: It, with what a retry policy decided about it.
+        attempt: The attempt, with its retry policy's decision.
         runs: Its runs.
-        of_set: What its job set decided about it.
-        replaced: Whether there is a later one.
+        of_set: Its job set's decision.
+        replaced: Whether there is a later attempt.
     """
     own = None if attempt.decision is None else decision_view(attempt.decision, retry_at=attempt.retry_at)
     failure, place = attempt.failure, _telling_run(attempt, runs)
@@ -267,7 +267,7 @@ def _telling_run(attempt: Attempt, runs: Sequence[Run]) -> Run | None:
 
 
 def telling_container(failure: Failure | None) -> ContainerResult | None:
-    """Return the container whose exit code stands for a failure: the first failed, else the first."""
+    """Return the container whose exit code stands for a failure: the first failed one, or else the first."""
     if failure is None:
         return None
     return failure.first_failed or next(iter(failure.containers), None)
@@ -281,7 +281,7 @@ def _first_container(outcome: RunOutcome | None) -> ContainerResult | None:
 
 
 def attempt_state(attempt: Attempt) -> str:
-    """Tell an attempt's state in one word; one that never started because it failed to is Failed."""
+    """Name an attempt's state; one that failed to start is Failed."""
     if attempt.ending is None:
         return "Pending" if attempt.status is AttemptStatus.PENDING else "Running"
     judged = attempt.failure is not None and attempt.failure.cause is not Cause.USER_CANCELLED
@@ -291,7 +291,7 @@ def attempt_state(attempt: Attempt) -> str:
 
 
 def run_view(run: Run) -> RunView:
-    """Show one run."""
+    """Render one run."""
     outcome = run.outcome
     container = _first_container(outcome)
     return RunView(
@@ -337,7 +337,7 @@ def _container_view(container: ContainerResult) -> ContainerView:
 
 
 def run_state(run: Run) -> str:
-    """Tell a run's state in one word; one that we or a user stopped is Cancelled."""
+    """Name a run's state; one that Holdfast or a user stopped is Cancelled."""
     if run.status not in RUN_TERMINAL:
         return "Pending" if run.status is RunStatus.PENDING else "Running"
     if run.status is RunStatus.CANCELLED:
@@ -353,7 +353,7 @@ def _due(run: Run) -> float | None:
 
 
 def failed_pod(run: Run, failure: Failure, decision: Decision) -> FailedPod:
-    """Show how a pod failed and what follows."""
+    """Render how a pod failed, and the consequence."""
     return FailedPod(
         run=run.uid,
         rank=run.rank,
@@ -365,7 +365,7 @@ def failed_pod(run: Run, failure: Failure, decision: Decision) -> FailedPod:
 
 
 def why_view(explanation: Explanation[Job]) -> Why:
-    """Show why a job is where it is."""
+    """Render why a job is in its state."""
     job, attempt = explanation.of, explanation.attempt
     facts = _facts(attempt.failure) if attempt and attempt.failure else {}
     decision = attempt.decision if attempt else None

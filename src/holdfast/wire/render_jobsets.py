@@ -1,4 +1,4 @@
-"""Turns records of job sets into wire models; pure."""
+"""Renders job sets as wire models; pure."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _COUNTS = ("ready", "active", "succeeded", "failed", "suspended")
 
 
 def set_summary(job_set: JobSet, spec: JobSetSpec, *, queue: str) -> JobSetSummary:
-    """Show a set as lists do; ``queue`` is where its jobs wait."""
+    """Render a set as in lists; ``queue`` is the queue of its jobs."""
     return JobSetSummary(**_header(job_set, spec, queue))
 
 
 def set_applied(
     job_set: JobSet, spec: JobSetSpec, *, queue: str, result: str, warnings: Sequence[Problem]
 ) -> JobSetApplied:
-    """Show a set that was sent."""
+    """Render a set that was sent."""
     entries = [problem_entry(warning) for warning in warnings]
     return JobSetApplied(**_header(job_set, spec, queue), result=result, warnings=entries)
 
@@ -84,7 +84,7 @@ def _header(job_set: JobSet, spec: JobSetSpec, queue: str) -> dict[str, Any]:
 def set_view(
     job_set: JobSet, spec: JobSetSpec, *, queue: str, manifest: Mapping[str, Any], children: Sequence[ChildView]
 ) -> JobSetView:
-    """Show a set with everything known of it."""
+    """Render a set with all its details."""
     state, ended = job_set.state, job_set.state.ended_at
     return JobSetView(
         **_header(job_set, spec, queue),
@@ -145,7 +145,7 @@ def _backoff(key: str, until: float) -> BackoffView:
 
 
 def child_view(job: Job, at: ChildOf, job_set: JobSet, spec: JobSetSpec, pods: KubeJobRecord | None) -> ChildView:
-    """Show one job of a set; ``pods`` is ``None`` before its first attempt."""
+    """Render one job of a set; ``pods`` is ``None`` before its first attempt."""
     return ChildView(
         id=job.id,
         name=job.name,
@@ -162,7 +162,7 @@ def child_view(job: Job, at: ChildOf, job_set: JobSet, spec: JobSetSpec, pods: K
 
 
 def log_entry(entry: SetLogEntry) -> JobSetLogEntry:
-    """Show one entry of a set's log."""
+    """Render one entry of a set's log."""
     what = entry.what
     decision = set_decision_view(what) if isinstance(what, SetDecision) else None
     return JobSetLogEntry(
@@ -176,7 +176,7 @@ def log_entry(entry: SetLogEntry) -> JobSetLogEntry:
 
 
 def set_decision_view(decision: SetDecision) -> SetDecisionView:
-    """Show what was decided about one failed job."""
+    """Render the decision on one failed job."""
     restart, job_restart = decision.attempt
     return SetDecisionView(
         job=decision.job,
@@ -196,7 +196,7 @@ def set_decision_view(decision: SetDecision) -> SetDecisionView:
 
 
 def set_why(explanation: Explanation[JobSet], spec: JobSetSpec) -> JobSetWhy:
-    """Show why a set is where it is."""
+    """Render why a set is in its state."""
     traces = [
         JobSetDecisionTrace(
             at=timestamp(trace.at), decision=set_decision_view(trace.decision), summary=list(trace.summary)

@@ -1,4 +1,4 @@
-"""Turns what is remembered of a job's pods into wire models; pure."""
+"""Renders the pods of jobs as wire models; pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def pods_view(spec: KubeJobSpec | None, record: KubeJobRecord | None) -> PodsView:
-    """Show a job's pods.
+    """Render a job's pods.
 
     Args:
-        spec: What the job asks for, as far as it is still known.
-        record: What is remembered of its pods; ``None`` before its first one.
+        spec: The job's specification, if it is still known.
+        record: The record of its pods; ``None`` before the first one.
     """
     parallelism = spec.parallelism if spec else None
     completions = spec.completions if spec else None
@@ -43,7 +43,7 @@ def pods_view(spec: KubeJobSpec | None, record: KubeJobRecord | None) -> PodsVie
 
 
 def condition_view(condition: SetCondition | JobCondition) -> ConditionView:
-    """Show a condition."""
+    """Render a condition."""
     return ConditionView(
         type=condition.type,
         status=condition.status,

@@ -1,4 +1,4 @@
-"""What is answered about work of any kind, as far as all kinds are alike."""
+"""Wire models that all kinds of workloads share."""
 
 from pydantic import ConfigDict, Field
 
@@ -7,18 +7,18 @@ from holdfast.wire.problems import UnreadableView
 
 
 class WorkloadView(Response):
-    """Work of a kind; what only its kind has is kept as it came."""
+    """A workload; fields that only its kind has are kept as received."""
 
     model_config = ConfigDict(extra="allow")
 
     id: str
     name: str
     state: str
-    """One of those of its kind."""
+    """One of the states of its kind."""
     reason: str = ""
     queue: str = ""
     submitted_by: str = ""
-    """Whose it is."""
+    """Its owner."""
     group: str = ""
     created_at: Timestamp
 
@@ -29,11 +29,11 @@ class WorkloadPage(Response):
     items: list[WorkloadView]
     next_cursor: str | None = None
     unreadable: list[UnreadableView] = Field(default_factory=list)
-    """What is left out of this page, because it is damaged; it can be deleted."""
+    """Damaged workloads that this page leaves out; they can be deleted."""
 
 
 class WorkloadWhy(Response):
-    """Why it is where it is."""
+    """Why a workload is in its state."""
 
     id: str
     name: str
