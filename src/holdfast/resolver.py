@@ -33,7 +33,7 @@ def addresses(host: str, port: int, limit_s: float) -> Sequence[Address]:
     thread.start()
     thread.join(limit_s)
     if not answers:
-        message = f"no name server said within {limit_s:g} s where {host} is"
+        message = f"no name server resolved {host} within {limit_s:g} s"
         raise TimeoutError(message)
     if isinstance(answers[0], OSError):
         raise answers[0]

@@ -164,7 +164,7 @@ def test_an_agent_may_do_what_it_was_allowed_and_no_more(served: Shell) -> None:
             assert {job["queue"] for job in jobs} == {"agents"}
             assert {job["labels"]["team"] for job in jobs} == {"bots"}
         assert "0 of 4 jobs of this session are left" in await agent.refused("submit_jobs", jobs=[ok])
-        assert "'default' is not for you" in await agent.refused("submit_jobs", jobs=[{**ok, "queue": "default"}])
+        assert "queue 'default' is not allowed" in await agent.refused("submit_jobs", jobs=[{**ok, "queue": "default"}])
         for tool in ("get_job", "why_job", "job_logs", "cancel_job", "retry_job"):
             assert "these tools see only agents" in await agent.refused(tool, job=persons), tool
         assert {job["queue"] for job in (await agent.use("list_jobs"))["jobs"]} == {"agents"}

@@ -99,7 +99,7 @@ def test_without_a_server_the_command_tells_before_it_ends_or_says_what_is_left(
     assert "1 notification is not delivered yet; a server, or the next command" in ended.stderr
     found = {one["to"]: one for one in shell.json("notify", "list")["items"]}
     assert {to: one["state"] for to, one in found.items()} == {"ops": "Delivered", "broken": "Waiting"}
-    assert found["broken"]["error"].startswith("it answered 500: no")
+    assert found["broken"]["error"].startswith("the server answered 500: no")
     shown = shell.run("notify", "show", found["ops"]["id"]).stdout
     assert "summary: 'job solo failed: exit code 3: ValueError: no such key'" in shown
     assert shell.run("notify", "replay", found["ops"]["id"]).returncode == 0
@@ -115,7 +115,7 @@ def test_a_test_says_whether_a_notifier_works_and_what_cannot_be_used_is_refused
     assert [line.split(" took")[0] for line in tested.stdout.splitlines()] == [
         "notifier ops", "notifier page", "notifier secret",
     ]  # fmt: skip
-    assert "notifier moved: it answered 302; redirects are not followed" in tested.stderr
+    assert "notifier moved: the server answered 302; redirects are not followed" in tested.stderr
     assert shell.receiver.received[1].path == "/file"
     shown = shell.run("get", "notifiers", "-o", "yaml").stdout
     assert "k" * 8 not in shown

@@ -165,7 +165,7 @@ def test_what_cannot_be_sent_is_refused_and_leaves_nothing_behind(client: holdfa
         client.submit(print, (threading.Lock(),))
     with pytest.raises(InvalidRequest, match="queue"):
         client.map(print, [1, 2], queue="NO SUCH")
-    with pytest.raises(InvalidRequest, match="beside it"):
+    with pytest.raises(InvalidRequest, match="takes no options"):
         client.submit({"command": ["true"]}, queue="research")
     assert set(client.calls.place.iterdir()) == before
     assert client.submit({"command": ["true"], "name": "short"}).result() is None

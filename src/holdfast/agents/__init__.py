@@ -1,1 +1,1 @@
-"""Tools for AI agents, over the Model Context Protocol: what they may do is set by whoever starts it."""
+"""Tools for AI agents, over the Model Context Protocol; whoever starts them sets what they may do."""

@@ -10,7 +10,7 @@ from holdfast.errors import HoldfastError
 from holdfast.wire.arrays import ArrayRerun, ArrayView
 
 Reference = Annotated[str, Field(description="An array's name, or its id.")]
-Reason = Annotated[str, Field(description="Shown to whoever looks at it.")]
+Reason = Annotated[str, Field(description="The reason, recorded for others to see.")]
 
 
 class ArrayRequest(JobRequest):
@@ -21,27 +21,28 @@ class ArrayRequest(JobRequest):
         default_factory=list
     )
     matrix: Annotated[
-        dict[str, list[Any]], Field(description="A task for every combination of values; {NAME} stands for its own.")
+        dict[str, list[Any]],
+        Field(description="A task for every combination of values; {NAME} is the task's own."),
     ] = Field(default_factory=dict)
     max_running: Annotated[int | None, Field(ge=1, description="Tasks that run at once.")] = None
-    max_failures: Annotated[int | None, Field(ge=0, description="After more, the other tasks are cancelled.")] = None
+    max_failures: Annotated[int | None, Field(ge=0, description="With more failures, the rest is cancelled.")] = None
 
 
 class ArrayTools(Tools):
-    """The functions that an agent calls, those about arrays with them."""
+    """The functions that an agent calls, including those for arrays."""
 
     def get_array(self, array: Reference) -> dict[str, Any]:
-        """Read how far an array is: its state, and how many tasks wait, run, succeeded and failed."""
+        """Read the progress of an array: its state, and how many tasks wait, run, succeeded and failed."""
         with self._surroundings.connect() as client:
             return {**plain(self._seen_array(client, array)), **self._note()}
 
     def why_array(self, array: Reference) -> dict[str, Any]:
-        """Explain where an array is, its failed tasks grouped by how they failed; task 3 is the job NAME-3."""
+        """Explain the state of an array, with failed tasks grouped by their failure; task 3 is the job NAME-3."""
         with self._surroundings.connect() as client:
             return plain(client.array_why(self._seen_array(client, array).id))
 
     def submit_array(self, array: ArrayRequest) -> dict[str, Any]:
-        """Submit many tasks of one program as one thing; returns at once with its id and how many tasks it has."""
+        """Submit many tasks of one program as an array; returns at once with its id and its number of tasks."""
         manifest = self._manifest(array, "array")
         section = {
             "indices": array.indices,
@@ -72,7 +73,7 @@ class ArrayTools(Tools):
         ] = None,
         memory: Annotated[str | None, Field(description="With a different memory limit, such as 4Gi.")] = None,
     ) -> dict[str, Any]:
-        """Run the failed tasks of an array again, as an array of their own that keeps indexes and checkpoints."""
+        """Rerun the failed tasks of an array, as a new array that keeps indexes and checkpoints."""
         change = {"resources": {"memory": memory}} if memory else {}
         fields = {"failed": True, "causes": causes or [], "indices": indices, "set": change}
         changes = ArrayRerun(**given(fields))
@@ -88,7 +89,7 @@ class ArrayTools(Tools):
         return {**plain(accepted), **self._note()}
 
     def cancel_array(self, array: Reference, reason: Reason = "") -> dict[str, Any]:
-        """Cancel an array: no more tasks are made, and those there are are stopped."""
+        """Cancel an array: no more tasks are created, and running ones are stopped."""
         with self._surroundings.connect() as client:
             array_view = self._changeable_array(client, array)
             return {**plain(client.cancel_array(array_view.id, reason=reason)), **self._note()}

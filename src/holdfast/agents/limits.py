@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class ToolLimits(Struct, frozen=True):
-    """What was allowed when the tools were started."""
+    """Limits that are set when the tools are started."""
 
     read_only: bool = False
     queues: Sequence[str] = ()
-    """Only jobs of these can be seen and submitted; the first is where jobs go that name none. Empty: all."""
+    """Queues whose jobs can be seen and submitted; the first is the default. Empty allows all."""
     labels: Mapping[str, str] = {}
-    """That each of its jobs gets, and that a job must have to be changed."""
+    """Labels that each submitted job gets, and that a job must have to be changed."""
     any_job: bool = False
     """Whether it may change jobs without these labels, too."""
     per_call: int = 20
@@ -34,19 +34,19 @@ class ToolLimits(Struct, frozen=True):
         """Return the queue for a job, ``None`` for the usual one.
 
         Raises:
-            InvalidRequest: It may not use the one it asked for.
+            InvalidRequest: The requested queue is not allowed.
         """
         if not self.queues or queue in self.queues:
             return queue
         if queue is None:
             return self.queues[0]
-        raise InvalidRequest(problems=[Problem(path, f"{queue!r} is not for you", allowed=tuple(self.queues))])
+        raise InvalidRequest(problems=[Problem(path, f"queue {queue!r} is not allowed", allowed=tuple(self.queues))])
 
     def require_sight(self, job: JobSummary | ArrayView, noun: str = "job") -> None:
         """Make sure that a job, or an array, may be looked at.
 
         Raises:
-            Refused: It is in a queue that was not opened to these tools.
+            Refused: It is in a queue that these tools do not see.
         """
         if self.queues and job.queue not in self.queues:
             message = f"{noun} {job.id} is in queue {job.queue}, and these tools see only {', '.join(self.queues)}"
@@ -61,35 +61,34 @@ class ToolLimits(Struct, frozen=True):
         self.require_sight(job, noun)
         missing = [f"{name}={value}" for name, value in self.labels.items() if labels.get(name) != value]
         if missing and not self.any_job:
-            message = f"{noun} {job.id} is not one of these tools' own: it lacks the label {', '.join(missing)}"
+            message = f"{noun} {job.id} was not submitted with these tools: it lacks the label {', '.join(missing)}"
             raise Refused(message, hint="a person can do it with the command line, or start the tools with --any-job")
 
 
 class Allowance:
-    """How many jobs may still be submitted; calls may come at the same time."""
+    """How many jobs may still be submitted; safe for several threads."""
 
     def __init__(self, limits: ToolLimits) -> None:
-        """Begin with all of them."""
         self._limits = limits
         self._left = limits.per_session
         self._turn = threading.Lock()
 
     def take(self, count: int) -> None:
-        """Use some.
+        """Count jobs that are to be submitted.
 
         Raises:
-            Refused: They are too many at once, or in all.
+            Refused: There are too many at once, or in all.
         """
         if count > self._limits.per_call:
             message = f"{count} jobs are too many for one call; at most {self._limits.per_call}"
             raise Refused(message, hint="submit fewer; a person can raise --max-per-call")
         with self._turn:
             if count > self._left:
-                message = f"{self._left} of {self._limits.per_session} jobs of this session are left, not {count}"
+                message = f"only {self._left} of {self._limits.per_session} jobs of this session are left, not {count}"
                 raise Refused(message, hint="a person can raise --max-jobs, or start another session")
             self._left -= count
 
     def give_back(self, count: int) -> None:
-        """Take back what was not used."""
+        """Return jobs that were not submitted."""
         with self._turn:
             self._left += count

@@ -35,13 +35,13 @@ def _server(tools: ArrayTools, limits: ToolLimits) -> MCPServer[Any]:
     server: MCPServer[Any] = MCPServer("holdfast", version=__version__, instructions=about, log_level="WARNING")
     looks = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for look in (tools.list_jobs, tools.get_job, tools.why_job, tools.job_logs, tools.get_array, tools.why_array):
-        server.add_tool(_told(look), annotations=looks)
+        server.add_tool(_readable(look), annotations=looks)
     if limits.read_only:
         return server
     for start in (tools.submit_jobs, tools.retry_job, tools.submit_array, tools.rerun_array):
-        server.add_tool(_told(start), annotations=ToolAnnotations(destructive_hint=False))
+        server.add_tool(_readable(start), annotations=ToolAnnotations(destructive_hint=False))
     for end in (tools.cancel_job, tools.cancel_array):
-        server.add_tool(_told(end), annotations=ToolAnnotations(destructive_hint=True, idempotent_hint=True))
+        server.add_tool(_readable(end), annotations=ToolAnnotations(destructive_hint=True, idempotent_hint=True))
     return server
 
 
@@ -50,8 +50,8 @@ def _allowed(limits: ToolLimits) -> str:
     return f"At most {limits.per_call} jobs at once and {limits.per_session} in all can be submitted.{own}"
 
 
-def _told(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    """Have a refusal be an answer that the agent can read, as people read it."""
+def _readable(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """Turn a refusal into an error that the agent can read."""
 
     @wraps(tool)
     def call(**arguments: object) -> dict[str, Any]:

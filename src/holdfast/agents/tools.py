@@ -15,19 +15,19 @@ from holdfast.wire.jobs import JobView
 
 _LONGEST_TEXT = 40_000
 """Characters of a log that one answer holds: the last ones."""
-_UNSERVED = "no server is running: the job starts once a person starts one with `holdfast up`"
+_UNSERVED = "no server is running; the job starts once a person runs `holdfast up`"
 _STATES = Literal["Queued", "Running", "BackOff", "Held", "Waiting", "Succeeded", "Failed", "Cancelled"]
 Reference = Annotated[str, Field(description="A job's id, its name (the newest of that name), or the start of its id.")]
 
 
 class JobRequest(BaseModel):
-    """A program to run to its end."""
+    """A program to run to completion."""
 
     model_config = ConfigDict(extra="forbid")
 
     command: Annotated[list[str] | None, Field(description="The program and its arguments; or use shell.")] = None
     shell: Annotated[str | None, Field(description="A command line for /bin/sh, instead of command.")] = None
-    name: Annotated[str | None, Field(description="To find it again; default the program's name.")] = None
+    name: Annotated[str | None, Field(description="The job's name; default the program's.")] = None
     queue: str | None = None
     labels: dict[str, str] = Field(default_factory=dict)
     env: Annotated[dict[str, str], Field(description="Environment variables of the program.")] = Field(
@@ -48,21 +48,20 @@ class JobRequest(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What the tools get of the process they run in."""
+    """What the tools use of their process."""
 
     connect: Callable[[], AbstractContextManager[Client]]
     is_looked_after: Callable[[], bool]
-    """Whether somebody runs the jobs."""
+    """Whether a server runs the jobs."""
     working_dir: str
     env: Mapping[str, str]
-    """What programs get of this process's environment."""
+    """The variables of this process that programs get."""
 
 
 class Tools:
     """The functions that an agent calls; their names, parameters and docstrings are what it sees."""
 
     def __init__(self, surroundings: ToolContext, limits: ToolLimits) -> None:
-        """Begin a session."""
         self._surroundings = surroundings
         self._limits = limits
         self._allowance = Allowance(limits)
@@ -94,7 +93,7 @@ class Tools:
         job: Reference,
         attempt: Annotated[int | None, Field(ge=1, description="Number of the attempt; default the newest.")] = None,
     ) -> dict[str, Any]:
-        """Explain why a job is where it is: what happened, which rule decided, what follows."""
+        """Explain the state of a job: what happened, which rule decided, and what follows."""
         with self._surroundings.connect() as client:
             return plain(client.why(self._seen(client, job).id, attempt=attempt))
 
@@ -114,7 +113,7 @@ class Tools:
     def submit_jobs(
         self, jobs: Annotated[list[JobRequest], Field(min_length=1, description="All are accepted, or none is.")]
     ) -> dict[str, Any]:
-        """Submit programs to be run to their end, retried as asked; returns at once with their ids."""
+        """Submit programs to run to completion, with retries as requested; returns at once with their ids."""
         manifests = [self._manifest(job, f"jobs[{place}]") for place, job in enumerate(jobs)]
         self._allowance.take(len(manifests))
         try:
@@ -126,7 +125,7 @@ class Tools:
         return {**plain(accepted), **self._note()}
 
     def retry_job(
-        self, job: Reference, reason: Annotated[str, Field(description="Shown to whoever looks at it.")] = ""
+        self, job: Reference, reason: Annotated[str, Field(description="The reason, recorded for others to see.")] = ""
     ) -> dict[str, Any]:
         """Give a job another attempt: release it if it is held, or retry one that failed or was cancelled."""
         with self._surroundings.connect() as client:
@@ -140,7 +139,7 @@ class Tools:
             return {"done": "retried", **plain(client.retry(job_view.id, reason=reason)), **self._note()}
 
     def cancel_job(
-        self, job: Reference, reason: Annotated[str, Field(description="Shown to whoever looks at it.")] = ""
+        self, job: Reference, reason: Annotated[str, Field(description="The reason, recorded for others to see.")] = ""
     ) -> dict[str, Any]:
         """Cancel a job: its programs are stopped, and it is not retried."""
         with self._surroundings.connect() as client:
@@ -179,11 +178,11 @@ class Tools:
 
 
 def given(values: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what nobody said."""
+    """Leave out values that are not set."""
     return {name: value for name, value in values.items() if value not in (None, {}, [])}
 
 
 def plain(thing: BaseModel) -> dict[str, Any]:
-    """Write an answer of the API for an agent."""
+    """Turn an answer of the API into plain data."""
     fields: dict[str, Any] = thing.model_dump(mode="json", by_alias=True, exclude_none=True)
     return fields

@@ -49,7 +49,7 @@ class HoldfastBackend(AutoBatchingMixin, ParallelBackendBase):
             nesting_level: As joblib counts it.
             inner_max_num_threads: Threads of the libraries that calls use.
             client: Where to submit; default ``Client.from_env()``.
-            **options: Of every job; see ``Client.submit``.
+            **options: Options of every job; see ``Client.submit``.
         """
         super().__init__(nesting_level=nesting_level, inner_max_num_threads=inner_max_num_threads)
         self._given_client = client
@@ -68,7 +68,7 @@ class HoldfastBackend(AutoBatchingMixin, ParallelBackendBase):
         self._waiting: deque[tuple[Callable[[], Any], Callable[[Future[Any]], None]]] = deque()
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
-        """Say how many jobs to have at a time: of -1 as many as there are places for.
+        """Return how many jobs to have at a time; -1 means one for each place.
 
         Raises:
             ValueError: It is 0.
@@ -99,7 +99,7 @@ class HoldfastBackend(AutoBatchingMixin, ParallelBackendBase):
         with self._turn:
             if self._out >= self._most:
                 self._waiting.append((func, called))
-                return Future()  # which joblib only keeps: it takes the result from what it is called with
+                return Future()  # joblib only keeps it: it takes the result from the callback
             self._out += 1
         return self._start(func, called)
 
@@ -133,7 +133,7 @@ class HoldfastBackend(AutoBatchingMixin, ParallelBackendBase):
         return out.result()
 
     def abort_everything(self, ensure_ready: bool = True) -> None:
-        """Cancel what is not over, also what runs, and wait for its end: whoever runs it may be closed next."""
+        """Cancel all unfinished jobs and wait for their end, because the client may be closed next."""
         with self._turn:
             self._waiting.clear()
         if self._executor is not None:
@@ -144,7 +144,7 @@ class HoldfastBackend(AutoBatchingMixin, ParallelBackendBase):
             self.configure(n_jobs=self.parallel.n_jobs, parallel=self.parallel)
 
     def terminate(self) -> None:
-        """Let go of everything."""
+        """Release the executor and the client."""
         self.reset_batch_stats()
         if self._executor is not None:
             self._executor.shutdown()

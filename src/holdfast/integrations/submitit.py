@@ -72,7 +72,7 @@ class HoldfastInfoWatcher(core.InfoWatcher):
 
 
 class AttemptPaths(utils.JobPaths):
-    """Where the files of one attempt are: what it leaves as its result must not be taken for that of another."""
+    """The paths of one attempt's files, so that its result is not taken for that of another."""
 
     attempt = 1
 
@@ -89,7 +89,6 @@ class HoldfastJob(core.Job[core.R]):
     watcher = HoldfastInfoWatcher()
 
     def __init__(self, folder: Path | str, job_id: str, tasks: Sequence[int] = (0,)) -> None:
-        """Remember which one it is."""
         super().__init__(folder, job_id, tasks)
         self._paths = AttemptPaths(folder, job_id=job_id, task_id=self.task_id)
 
@@ -117,10 +116,10 @@ class HoldfastJob(core.Job[core.R]):
         return next(iter(own or errors), None)
 
     def _get_outcome_and_result(self) -> tuple[str, Any]:
-        """Read what its last attempt left.
+        """Read the result of its last attempt.
 
         Raises:
-            UncompletedJobError: Nothing, or the job was cancelled, or failed after the call had returned.
+            UncompletedJobError: There is none, or the job was cancelled, or failed after the call had returned.
         """
         job = client().job(self.job_id)
         view = job.view()
@@ -196,7 +195,7 @@ class HoldfastExecutor(core.PicklingExecutor):
 
     @classmethod
     def affinity(cls) -> int:
-        """Available, and used by whoever asks for it."""
+        """Return 0: available, but only used when it is chosen."""
         return 0
 
     @classmethod

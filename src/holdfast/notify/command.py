@@ -22,7 +22,7 @@ _REAP_S = 5.0
 
 
 def environment(notification: Notification, path: str) -> Mapping[str, str]:
-    """Return all a program finds in its environment; none of the server's own."""
+    """Return the whole environment of a program, which has no variable of the server's."""
     report = notification.report
     texts = {
         "ID": notification.id,
@@ -74,7 +74,7 @@ def run(command: Sequence[str], notification: Notification, path: str, timeout_s
 
 
 def _end(started: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of a program's group, also what it left behind."""
+    """Kill the program and all that is left in its process group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(started.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):

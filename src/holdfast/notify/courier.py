@@ -1,7 +1,7 @@
-"""Takes notifications that are due out of the outbox, delivers them, and stores what became of each.
+"""Delivers the notifications of the outbox that are due, and stores the result of each.
 
-Nothing of a try is stored before it: whoever is killed in the middle leaves it due, and the next tells again under the
-same id. So a receiver that keeps ids is told once, and nobody is ever told of nothing.
+Nothing is stored before a try: if the process is killed in the middle, the notification stays due, and is sent again
+under the same id. So a receiver that keeps ids gets it once, and none is lost.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ AT_ONCE = 32
 AT_ONCE_EACH = 2
 """Tries of one notifier at a time, so that one which never answers leaves room for the others."""
 LONGEST_WAIT_S = 5.0
-"""How long a replay that another process asked for waits at most."""
+"""The longest wait of a replay that another process requested."""
 _LAST_S = 1.0
 _LOOK_S = 0.01
 _log = logging.getLogger(__name__)
@@ -42,21 +42,20 @@ class Workers(Protocol):
     """Runs tries."""
 
     def submit(self, call: Callable[[], None]) -> None:
-        """Have something done, now or soon."""
+        """Make a call, now or soon."""
 
 
 class Threads:
-    """Threads, made as they are needed; none keeps the process from ending."""
+    """Daemon threads, started as they are needed."""
 
     def __init__(self, most: int = AT_ONCE) -> None:
-        """Begin without any."""
         self._most = most
         self._count = 0
         self._idle = threading.Semaphore(0)
         self._calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
 
     def submit(self, call: Callable[[], None]) -> None:
-        """Have something done by a thread that is free, or by a new one."""
+        """Make a call in an idle thread, or in a new one."""
         self._calls.put(call)
         if not self._idle.acquire(blocking=False) and self._count < self._most:
             self._count += 1
@@ -69,7 +68,7 @@ class Threads:
 
 
 def completed(store: Store, notification: Notification) -> Notification:
-    """Add what only the store knows: where a job ran, and what the failed tasks of an array failed of."""
+    """Add what only the store knows: the nodes of a job, and the causes of an array's failed tasks."""
     report = notification.report
     if report.complete:
         return notification
@@ -82,7 +81,7 @@ def completed(store: Store, notification: Notification) -> Notification:
 
 
 class Courier:
-    """Delivers what is due; one for all notifiers, in the process that leads."""
+    """Delivers what is due, for all notifiers, in the process that leads."""
 
     def __init__(
         self,
@@ -97,12 +96,12 @@ class Courier:
         """Begin with nothing under way.
 
         Args:
-            store: Where the outbox is.
+            store: Has the outbox.
             sender: Tries once.
             clock: Tells the time.
             dice: For jitter.
             workers: Run tries; by default threads.
-            count: Takes note of each try: ``delivered``, ``failed``, or ``dead`` where it was the last.
+            count: Called after each try with ``delivered``, ``failed``, or ``dead`` if it was the last.
         """
         self._store, self._sender, self._clock, self._dice = store, sender, clock, dice
         self._workers = workers or Threads()
@@ -114,7 +113,7 @@ class Courier:
         self._count = count
 
     def step(self) -> float:
-        """Store what has been tried, and begin what is due; returns how long to wait, unless something happens.
+        """Store the results of tries, and begin those that are due; returns how long to wait, unless something happens.
 
         Raises:
             Unavailable: The database is away; nothing is lost.
@@ -132,12 +131,12 @@ class Courier:
         return LONGEST_WAIT_S if following is None else max(0.0, min(LONGEST_WAIT_S, following - now))
 
     def _full(self) -> set[str]:
-        """Name the notifiers that have as many tries under way as they may."""
+        """Return the notifiers that may have no more tries under way."""
         busy = Counter(notification.to for notification in self._under_way.values())
         return {to for to, count in busy.items() if count >= AT_ONCE_EACH}
 
     def _begin_some(self, due: Sequence[Notification]) -> None:
-        """Begin those whose notifiers have room; the first of each has."""
+        """Begin those whose notifiers have room, as each has for its first."""
         notifiers = self._store.catalogue().notifiers
         for notification in due:
             if notification.to not in self._full():
@@ -145,7 +144,7 @@ class Courier:
                 self._workers.submit(partial(self._try, whole, notifiers.get(notification.to)))
 
     def _try(self, notification: Notification, notifier: Notifier | None) -> None:
-        """Try once, and leave what became of it to the next step."""
+        """Try once, and leave the result to the next step."""
         if notifier is None:
             result = SendResult(f"notifier {notification.to!r} does not exist, or cannot be read", final=True)
         else:
@@ -158,7 +157,7 @@ class Courier:
         self.changed()
 
     def _settle(self) -> None:
-        """Store what has been tried; what cannot be stored now is kept."""
+        """Store the results of tries; what cannot be stored now is kept."""
         while True:
             try:
                 self._unsettled.append(self._done.get_nowait())
@@ -178,11 +177,7 @@ class Courier:
         self._unsettled.clear()
 
     def drain(self, bound_s: float) -> int:
-        """Deliver what is due before a process ends; returns how many still wait, also for a later try.
-
-        Args:
-            bound_s: For how long at most.
-        """
+        """Deliver for at most ``bound_s`` what is due before a process ends; returns how many still wait."""
         until = self._clock.now() + bound_s
         while True:
             wait_s = self.step()
@@ -194,12 +189,12 @@ class Courier:
         return self._store.count_notifications().get(DeliveryState.WAITING, 0)
 
     def stop(self) -> None:
-        """Store what has been tried, also what ends soon; a try that is under way then is made again by the next."""
+        """Store the results of tries, also of those that end soon; the next courier repeats the others."""
         try:
             if self._under_way and self._awaited(_LAST_S):
                 self._settle()
         except HoldfastError as error:
-            _log.warning("what was delivered last could not be stored: %s", error)
+            _log.warning("the last deliveries could not be stored: %s", error)
 
     def _awaited(self, bound_s: float) -> bool:
         """Wait until a try has ended; returns whether one has."""

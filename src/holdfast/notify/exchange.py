@@ -49,7 +49,7 @@ def _no_url() -> Undelivered:
 
 
 class WebRequest(Struct, frozen=True):
-    """What is asked."""
+    """A request to a web server."""
 
     method: str
     url: str
@@ -60,14 +60,14 @@ class WebRequest(Struct, frozen=True):
 def exchange(
     guard: Guard, request: WebRequest, timeout_s: float, *, most: int, reads: Callable[[int], bool]
 ) -> tuple[int, bytes]:
-    """Ask once, and return the status of the answer and what it says; redirects are not followed.
+    """Send a request once, and return the status and body of the answer; redirects are not followed.
 
     Args:
-        guard: Which addresses it may go to.
-        request: What is asked.
+        guard: Says which addresses are allowed.
+        request: The request.
         timeout_s: How long all of it may take.
-        most: How many bytes of the answer are read.
-        reads: Whether that is read of an answer with a status.
+        most: The most bytes of the body to read.
+        reads: Whether to read the body of an answer with this status.
 
     Raises:
         Undelivered: There is no answer.
@@ -87,7 +87,7 @@ def exchange(
     except (OSError, http.client.HTTPException, ValueError) as error:
         if deadline.passed:
             raise deadline.over() from error
-        message = f"{connection.host} broke off: {str(error) or type(error).__name__}"
+        message = f"{connection.host} closed the connection: {str(error) or type(error).__name__}"
         raise Undelivered(message) from error
     finally:
         connection.close()

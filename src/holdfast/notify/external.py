@@ -1,6 +1,6 @@
-"""Everything else: whatever the library Apprise knows, by its URL.
+"""Any other medium that the library Apprise supports, by its URL.
 
-What a program wrote is kept from being read as markup: nobody is called by it, and no link has another name.
+The text of programs is kept from being read as markup: it mentions nobody, and gives no link another name.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _LINK = re.compile(r"\](?=\()")
 
 
 def is_installed() -> bool:
-    """Whether the library is there."""
+    """Whether the library is installed."""
     return find_spec("apprise") is not None
 
 
 def send(url: str, notification: Notification, timeout_s: float) -> None:
-    """Tell by an Apprise URL.
+    """Send to an Apprise URL.
 
     Raises:
         Undelivered: The library is missing, does not know the URL, or was refused.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from holdfast.resolver import Address
 
 Network: TypeAlias = IPv4Network | IPv6Network
-ALLOW_HINT = "HOLDFAST_NOTIFY_ALLOW says which addresses of its own network the server may tell"
+ALLOW_HINT = "HOLDFAST_NOTIFY_ALLOW lists the non-public addresses that are allowed"
 _TRANSLATED = tuple(map(IPv6Network, ("64:ff9b::/96", "::/96")))
 """IPv6 addresses that end in the IPv4 address which a gateway makes of them."""
 _OF_A_SITE = tuple(map(IPv6Network, ("64:ff9b:1::/48", "fec0::/10")))
@@ -34,7 +34,6 @@ class Deadline:
     """The time until which a try may last."""
 
     def __init__(self, seconds: float) -> None:
-        """Begin now."""
         self.seconds = seconds
         self._until = time.monotonic() + seconds
 
@@ -42,7 +41,7 @@ class Deadline:
         """Return the seconds that are left.
 
         Raises:
-            Undelivered: None are.
+            Undelivered: The time is over.
         """
         left = self._until - time.monotonic()
         if left <= 0:
@@ -50,7 +49,7 @@ class Deadline:
         return left
 
     def over(self) -> Undelivered:
-        """Say that the time is over."""
+        """Return the error of a deadline that has passed."""
         return Undelivered(f"no answer within {self.seconds:g} s")
 
     @property
@@ -66,7 +65,7 @@ class Guard(Struct, frozen=True):
 
     def permits(self, address: IPv4Address | IPv6Address) -> bool:
         """Whether an address may be connected to."""
-        embedded = _meant(address)
+        embedded = _destination(address)
         if any(
             candidate.version == network.version and candidate in network
             for candidate in (address, embedded)
@@ -117,15 +116,15 @@ def _addresses(host: str, port: int, deadline: Deadline) -> Sequence[Address]:
     try:
         return addresses(host, port, left_s)
     except TimeoutError as error:
-        message = f"no name server said within {deadline.seconds:g} s where {host} is"
+        message = f"no name server resolved {host} within {deadline.seconds:g} s"
         raise Undelivered(message) from error
     except OSError as error:
         message = f"{host} cannot be found: {error.strerror or error}"
         raise Undelivered(message) from error
 
 
-def _meant(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """Return where what is sent to an address arrives: an IPv6 address may carry another one."""
+def _destination(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """Return the address that is reached in the end: an IPv6 address may contain another one."""
     if isinstance(address, IPv4Address):
         return address
     if any(address in network for network in _TRANSLATED):
@@ -135,7 +134,7 @@ def _meant(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
 
 @contextmanager
 def cut_off(connection: socket.socket, deadline: Deadline) -> Iterator[None]:
-    """End a connection at a deadline, however slowly the other side goes on to answer."""
+    """Shut a connection down at a deadline, however slowly the other side still answers."""
     handle = socket.socket(fileno=os.dup(connection.fileno()))  # an encrypted one cannot copy itself
 
     def cut() -> None:
@@ -157,6 +156,6 @@ class Undelivered(Exception):
     """A try failed; the message is for people, and holds no secret."""
 
     def __init__(self, message: str, *, final: bool = False) -> None:
-        """Remember what went wrong, and whether to try again would be of no use."""
         super().__init__(message)
         self.final = final
+        """Whether another try would be of no use."""

@@ -49,7 +49,7 @@ class _GuardedSmtp(smtplib.SMTP):
 
 
 def message_of(notification: Notification, mail: Mail) -> EmailMessage:
-    """Write the e-mail; its id is the notification's, so that repetitions can be told."""
+    """Write the e-mail; its id is the notification's, so that repetitions can be recognized."""
     report = notification.report
     message = EmailMessage()
     message["Subject"] = "".join(c for c in subject(report) if c.isprintable())[:_LONGEST_SUBJECT]
@@ -66,7 +66,7 @@ def send(guard: Guard, mail: Mail, password: str | None, notification: Notificat
     """Send an e-mail.
 
     Raises:
-        Undelivered: The server took it for none of the recipients, or could not be spoken to.
+        Undelivered: The server refused a recipient, or cannot be reached.
     """
     deadline = Deadline(timeout_s)
     try:
@@ -80,7 +80,7 @@ def send(guard: Guard, mail: Mail, password: str | None, notification: Notificat
                 server.login(mail.user, password)
             refused = server.send_message(message_of(notification, mail), mail.sender, list(mail.recipients))
     except smtplib.SMTPRecipientsRefused as error:
-        msg = f"{mail.host} takes no mail for {', '.join(error.recipients)}"
+        msg = f"{mail.host} accepts no mail for {', '.join(error.recipients)}"
         raise Undelivered(msg) from error
     except smtplib.SMTPResponseException as error:
         answer = (
@@ -94,8 +94,8 @@ def send(guard: Guard, mail: Mail, password: str | None, notification: Notificat
     except (OSError, smtplib.SMTPException, ValueError) as error:
         if deadline.passed:
             raise deadline.over() from error
-        msg = f"{mail.host} broke off: {error}"
+        msg = f"the mail server {mail.host} closed the connection: {error}"
         raise Undelivered(msg) from error
     if refused:
-        msg = f"{mail.host} takes no mail for {', '.join(refused)}; the others have it"
+        msg = f"{mail.host} accepts no mail for {', '.join(refused)}; the others got it"
         raise Undelivered(msg)

@@ -30,7 +30,7 @@ class Permissions(Struct, frozen=True):
     programs: frozenset[str] = frozenset()
     """Paths of programs that may be run."""
     path: str = ""
-    """Where those find other programs."""
+    """The ``PATH`` of these programs."""
 
 
 class MediaSender:
@@ -42,7 +42,7 @@ class MediaSender:
         self._read_secret = read_secret
 
     def check(self, notifier: Notifier) -> Sequence[Problem]:
-        """Say what keeps a notifier from being used here."""
+        """Return the problems that keep a notifier from being used here."""
         if notifier.medium is Medium.COMMAND and notifier.command[0] not in self._permissions.programs:
             hint = "the operator of the server names programs that may be run in HOLDFAST_NOTIFY_COMMANDS"
             message = f"{notifier.command[0]!r} is not allowed here"
@@ -57,7 +57,7 @@ class MediaSender:
             self._send(notifier, notification, now)
         except Undelivered as error:
             return SendResult(str(error), error.final)
-        except Exception as error:  # noqa: BLE001 - a defect in one medium must not keep the others from telling
+        except Exception as error:  # noqa: BLE001 - a defect in one medium must not affect the others
             _log.exception("notifier %s failed", notifier.name)
             return SendResult(f"{type(error).__name__}: {error}")
         return SendResult()

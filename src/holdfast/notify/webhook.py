@@ -48,15 +48,15 @@ def signed(key: bytes, message_id: str, timestamp: int, body: bytes) -> str:
 
 
 def encoded(value: Mapping[str, Any]) -> bytes:
-    """Write what is sent."""
+    """Encode a body as JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def post(guard: Guard, url: str, headers: Mapping[str, str], body: bytes, timeout_s: float) -> None:
-    """Send a message once; redirects are not followed, because where they lead nobody has checked.
+    """Send a message once; redirects are not followed, because their targets are not checked.
 
     Raises:
-        Undelivered: It was not taken.
+        Undelivered: It was not accepted.
     """
     all_headers = {"Content-Type": "application/json", **headers}
     request = WebRequest("POST", url, all_headers, body)
@@ -67,9 +67,9 @@ def _judge(status: int, body: bytes) -> None:
     if status in _SUCCESS:
         return
     if status in _REDIRECTION:
-        message = f"it answered {status}; redirects are not followed: give its URL as it is now"
+        message = f"the server answered {status}; redirects are not followed: use its present URL"
         raise Undelivered(message, final=True)
     text = " ".join(body.decode("utf-8", "replace").split())[:_MOST_SHOWN]
     printable = "".join(letter for letter in text if letter.isprintable())
-    msg = f"it answered {status}{f': {printable}' if printable else ''}"
+    msg = f"the server answered {status}{f': {printable}' if printable else ''}"
     raise Undelivered(msg, final=status == _GONE)

@@ -1,4 +1,4 @@
-"""An array somebody submitted: how far it is, why its tasks failed, and another run of those."""
+"""A submitted array: its progress, why its tasks failed, and how to rerun them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ArrayOptions(Options, total=False):
-    """What can be said about an array: one of the first three, and what can be said about a job."""
+    """Options of an array: one of the first three, and the options of a job."""
 
     indices: str | Iterable[int]
     """A task for each number, such as ``"0-99"`` or ``range(100)``."""
@@ -31,7 +31,7 @@ class ArrayOptions(Options, total=False):
     max_running: int
     """How many run at once."""
     max_failures: int
-    """After more failures than these the others are cancelled."""
+    """After more failures than this, the other tasks are cancelled."""
     success: Literal["all", "any"] | int
     """How many tasks have to succeed; by default all."""
 
@@ -40,36 +40,34 @@ _OF_ARRAYS = ArrayOptions.__annotations__.keys() - Options.__annotations__.keys(
 
 
 class Array:
-    """Many tasks of one program on a Holdfast; each task is a job of its own."""
+    """Many tasks of one program; each task is a job of its own."""
 
     def __init__(self, api: Api, array_id: str, name: str) -> None:
-        """Remember which one it is; nothing is asked yet."""
         self._api = api
         self.id = array_id
         self.name = name
 
     def __repr__(self) -> str:
-        """Name it."""
         return f"<Array {self.name} {self.id}>"
 
     @property
     def state(self) -> str:
-        """Where it is now: Queued, Waiting, Held, Running, Stopping, Succeeded, Failed, Cancelled or Deleting."""
+        """Its present state: Queued, Waiting, Held, Running, Stopping, Succeeded, Failed, Cancelled or Deleting."""
         return self.view().state
 
     def view(self) -> ArrayView:
-        """Read how far it is: how many tasks wait, run, succeeded and failed, and when the last would end."""
+        """Read its progress: how many tasks wait, run, succeeded and failed, and when the last is expected to end."""
         return self._api.array(self.id)
 
     def why(self) -> ArrayWhy:
-        """Explain where it is, failed tasks grouped by how they failed and what was decided."""
+        """Explain its state, with failed tasks grouped by failure and decision."""
         return self._api.array_why(self.id)
 
     def task(self, index: int) -> Job[None]:
-        """Find the job that is the task of an index.
+        """Return the job of the task with this index.
 
         Raises:
-            NotFound: It has none, or that one has not been made yet.
+            NotFound: There is no such task, or it has not been created yet.
         """
         job = self._api.array_task(self.id, index)
         return Job(self._api, job.id, job.name)
@@ -79,10 +77,10 @@ class Array:
         return self.task(index).logs(attempt=attempt, rank=rank, stderr=stderr)
 
     def wait(self, timeout: float | None = None) -> str:
-        """Wait until it has ended, and return how.
+        """Wait until it has ended, and return its state.
 
         Raises:
-            TimeoutError: It has not within so many seconds.
+            TimeoutError: It has not ended within ``timeout`` seconds.
         """
         rests, give_up = Rests(), None if timeout is None else time.monotonic() + timeout
         before = self.view()
@@ -97,19 +95,19 @@ class Array:
         return before.state
 
     def cancel(self, reason: str = "") -> None:
-        """Ask for no more tasks to be made, and for those it has to be cancelled."""
+        """Request that no more tasks are created, and that those that exist are cancelled."""
         self._api.cancel_array(self.id, reason=reason)
 
     def hold(self, reason: str = "") -> None:
-        """Ask for no more of its tasks to start until it is released; those that run go on."""
+        """Request that no more tasks start until it is released; running tasks continue."""
         self._api.hold_array(self.id, reason=reason)
 
     def release(self, reason: str = "") -> None:
-        """Ask to release it."""
+        """Request its release."""
         self._api.release_array(self.id, reason=reason)
 
     def preempt(self, reason: str = "") -> None:
-        """Ask for the places of its tasks that run; policies decide which of them run again."""
+        """Request that its running tasks are preempted; policies decide which of them run again."""
         self._api.preempt_array(self.id, reason=reason)
 
     def rerun(
@@ -122,18 +120,18 @@ class Array:
         name: str | None = None,
         change: Mapping[str, Any] | None = None,
     ) -> Array:
-        """Run some of its tasks again, as an array of their own; they keep their indexes and checkpoint folders.
+        """Rerun some of its tasks as a new array; they keep their indexes and checkpoint folders.
 
         Args:
-            failed: Those that failed, after their retries; also where nothing says which.
-            cancelled: Those that were cancelled, or never made because the array ended before.
-            causes: Those that failed with one of these causes, categories or subcategories.
-            indices: Only these, such as ``"3,7-9"``; if nothing else is said, however they ended.
-            name: Of the new array.
-            change: What is different, in the fields of a job's manifest: ``{"resources": {"memory": "4Gi"}}``.
+            failed: Tasks that failed after their retries; the default.
+            cancelled: Tasks that were cancelled, or never created because the array ended.
+            causes: Tasks that failed with one of these causes, categories or subcategories.
+            indices: Only these tasks, such as ``"3,7-9"``; without the arguments above, however they ended.
+            name: The name of the new array.
+            change: Changes, in the fields of a job's manifest: ``{"resources": {"memory": "4Gi"}}``.
 
         Raises:
-            HoldfastError: It was refused; nothing to rerun is, too.
+            HoldfastError: It was refused, or there is nothing to rerun.
         """
         fields: dict[str, Any] = {
             "failed": failed or not (cancelled or causes or indices is not None),
@@ -156,7 +154,7 @@ def written_indices(indices: str | Iterable[int] | None) -> str | None:
 
 
 def array_manifest(work: Sequence[str] | str, options: ArrayOptions) -> Manifest:
-    """Build the manifest of an array; the server checks that something says which tasks there are.
+    """Build the manifest of an array; the server checks that it says which tasks there are.
 
     Raises:
         InvalidRequest: With every option that is wrong.

@@ -33,8 +33,8 @@ P = ParamSpec("P")
 T_co = TypeVar("T_co", covariant=True)
 
 
-def _asked(of: str, method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], Awaitable[T]]:
-    """Have a method of the synchronous one, which is an attribute, asked in a thread."""
+def _in_thread(of: str, method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], Awaitable[T]]:
+    """Call a method of the synchronous object, an attribute of this one, in a thread."""
 
     async def ask(self: Any, /, *args: P.args, **arguments: P.kwargs) -> T:
         return await run_sync(partial(method, getattr(self, of), *args, **arguments))
@@ -45,32 +45,30 @@ def _asked(of: str, method: Callable[Concatenate[Any, P], T]) -> Callable[Concat
 class AsyncJob(Generic[T_co]):
     """A job of an ``AsyncClient``; see ``holdfast.Job``, which is its ``job``."""
 
-    view = _asked("job", Job.view)
-    why = _asked("job", Job.why)
-    logs = _asked("job", Job.logs)
-    cancel = _asked("job", Job.cancel)
-    preempt = _asked("job", Job.preempt)
-    reprioritize = _asked("job", Job.reprioritize)
+    view = _in_thread("job", Job.view)
+    why = _in_thread("job", Job.why)
+    logs = _in_thread("job", Job.logs)
+    cancel = _in_thread("job", Job.cancel)
+    preempt = _in_thread("job", Job.preempt)
+    reprioritize = _in_thread("job", Job.reprioritize)
 
     def __init__(self, job: Job[T_co]) -> None:
-        """Remember the job."""
         self.job = job
         self.id = job.id
         self.name = job.name
 
     def __repr__(self) -> str:
-        """Name it."""
         return f"<AsyncJob {self.name} {self.id}>"
 
     async def state(self) -> State:
-        """Ask where it is now."""
+        """Read its present state."""
         return cast("State", (await self.view()).state)
 
     async def wait(self, timeout: float | None = None) -> State:  # noqa: ASYNC109 - as the client it mirrors has it
-        """Wait until it has ended, and return how.
+        """Wait until it has ended, and return its state.
 
         Raises:
-            TimeoutError: It has not within so many seconds.
+            TimeoutError: It has not ended within ``timeout`` seconds.
         """
         async for _ in as_completed([self], timeout):
             break
@@ -85,37 +83,35 @@ class AsyncJob(Generic[T_co]):
 class AsyncArray:
     """An array of an ``AsyncClient``; see ``holdfast.Array``, which is its ``array``."""
 
-    view = _asked("array", Array.view)
-    why = _asked("array", Array.why)
-    logs = _asked("array", Array.logs)
-    cancel = _asked("array", Array.cancel)
-    hold = _asked("array", Array.hold)
-    release = _asked("array", Array.release)
-    preempt = _asked("array", Array.preempt)
+    view = _in_thread("array", Array.view)
+    why = _in_thread("array", Array.why)
+    logs = _in_thread("array", Array.logs)
+    cancel = _in_thread("array", Array.cancel)
+    hold = _in_thread("array", Array.hold)
+    release = _in_thread("array", Array.release)
+    preempt = _in_thread("array", Array.preempt)
 
     def __init__(self, array: Array) -> None:
-        """Remember the array."""
         self.array = array
         self.id = array.id
         self.name = array.name
 
     def __repr__(self) -> str:
-        """Name it."""
         return f"<AsyncArray {self.name} {self.id}>"
 
     async def state(self) -> str:
-        """Ask where it is now."""
+        """Read its present state."""
         return (await self.view()).state
 
     async def task(self, index: int) -> AsyncJob[None]:
-        """Find the job that is the task of an index."""
+        """Return the job of the task with this index."""
         return AsyncJob(await run_sync(self.array.task, index))
 
     async def wait(self, timeout: float | None = None) -> str:  # noqa: ASYNC109 - as the client it mirrors has it
-        """Wait until it has ended, and return how.
+        """Wait until it has ended, and return its state.
 
         Raises:
-            TimeoutError: It has not within so many seconds.
+            TimeoutError: It has not ended within ``timeout`` seconds.
         """
         rests, give_up = Rests(), None if timeout is None else time.monotonic() + timeout
         while (state := await self.state()) not in ENDED:
@@ -132,7 +128,7 @@ class AsyncArray:
 
 
 async def patiently(api: Api, ids: Sequence[str], *, until: float | None) -> Mapping[str, str]:
-    """Read states, also of a server that is away for a while; only the asking is done in a thread."""
+    """Read states, with patience for a server that is away; only the request is made in a thread."""
     silence = Outage(api.connection.patience_s)
     while True:
         try:
@@ -155,7 +151,7 @@ async def as_completed(
     """Yield each job of one client when it has ended.
 
     Raises:
-        TimeoutError: Some have not within so many seconds.
+        TimeoutError: Some have not ended within ``timeout`` seconds.
     """
     left = {job.id: job for job in jobs}
     total, rests = len(left), Rests()
@@ -173,10 +169,9 @@ async def as_completed(
 
 
 class AsyncClient:
-    """A Holdfast to submit work to; ``client`` is the synchronous one it asks."""
+    """A client for an event loop; ``client`` is the synchronous one that it uses."""
 
     def __init__(self, client: Client) -> None:
-        """Ask by a client; closed with this one."""
         self.client = client
 
     @classmethod
@@ -189,11 +184,10 @@ class AsyncClient:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close it."""
         await self.close()
 
     async def close(self) -> None:
-        """Let go of the server; double close is fine."""
+        """Close the connection; to close it twice is fine."""
         with anyio.CancelScope(shield=True):
             await run_sync(self.client.close)
 
@@ -228,7 +222,7 @@ class AsyncClient:
         return [AsyncJob(job) for job in await run_sync(partial(self.client.map, function, *iterables, **options))]
 
     async def submit_array(self, work: Sequence[str] | str, **options: Any) -> AsyncArray:
-        """Submit many tasks of one program as one thing; see ``Client.submit_array``."""
+        """Submit many tasks of one program as an array; see ``Client.submit_array``."""
         return AsyncArray(await run_sync(partial(self.client.submit_array, work, **options)))
 
     async def array(self, reference: str) -> AsyncArray:

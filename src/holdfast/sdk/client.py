@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import weakref
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -14,17 +15,19 @@ from holdfast.app.connect import connect
 from holdfast.app.data.datadir import DataDir
 from holdfast.app.settings import read_settings
 from holdfast.client import Client as Api
+from holdfast.client.connection import Connection
+from holdfast.client.forking import after_fork
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.sdk.array import Array, array_manifest
 from holdfast.sdk.calls.folder import ANNOTATION, MAX_BYTES, CallFolder
 from holdfast.sdk.job import Job
 from holdfast.sdk.manifest import Manifest, Options, manifest_of, name_of
-from holdfast.sdk.sharing import shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Unpack
 
+    from holdfast.client.transport import HttpResponse
     from holdfast.sdk.array import ArrayOptions
     from holdfast.sdk.calls.folder import Call
     from holdfast.sdk.states import State
@@ -36,8 +39,33 @@ _CALLS = "calls"
 _MOST_AT_ONCE = 1000
 
 
+class _Shared(Connection):
+    """Sends by another connection, one request at a time; streams have connections of their own."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._renew_lock()
+        after_fork(self, _Shared._renew_lock)
+        self.address, self.streams, self.pause = connection.address, connection.streams, connection.pause
+        self.patience_s = connection.patience_s
+
+    def _renew_lock(self) -> None:
+        self._lock = threading.Lock()
+
+    def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> HttpResponse:
+        with self._lock:
+            return self._connection.send(method, path, repeatable=repeatable, **request)
+
+    def lines(self, path: str, *, params: Mapping[str, Any], headers: Mapping[str, str]) -> Iterator[str]:
+        return self._connection.lines(path, params=params, headers=headers)
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+
 class Client:
-    """A Holdfast to submit work to; threads may share it.
+    """A client of a Holdfast; threads may share it.
 
     ``api`` has every call of the REST API, typed.
     """
@@ -56,11 +84,11 @@ class Client:
         Args:
             url: Such as ``http://127.0.0.1:7070``, or ``unix:///run/holdfast/holdfast.sock``, which needs no token.
             token: The server's token.
-            api: Another way to it; closed with this client.
-            directory: Through which functions and results travel; default ``calls`` in the data directory.
-            max_bytes: How large a function with its arguments, or a result, may be.
+            api: A client of the REST API to use instead; closed with this client.
+            directory: The directory for functions and results; default ``calls`` in the data directory.
+            max_bytes: The largest size of a function with its arguments, or of a result.
         """
-        self.api = shared(api or Api(url, token))
+        self.api = Api(connection=_Shared((api or Api(url, token)).connection))
         self._directory = None if directory is None else Path(directory)
         self._max_bytes = max_bytes
         self._calls: CallFolder | None = None
@@ -73,7 +101,7 @@ class Client:
         """Find a Holdfast as the command line does: ``HOLDFAST_URL``, ``HOLDFAST_SOCKET``, or the data directory.
 
         Args:
-            drive: Where no server runs, also run the jobs of the data directory in this process until it is closed.
+            drive: If no server runs, also run the jobs of the data directory in this process until it is closed.
             directory: As of the class.
             max_bytes: As of the class.
         """
@@ -92,11 +120,10 @@ class Client:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
         self.close()
 
     def close(self) -> None:
-        """Let go of the server; jobs go on where one runs. Double close is fine."""
+        """Close the connection; jobs continue if a server runs. To close it twice is fine."""
         self._closing()
 
     @overload
@@ -120,8 +147,8 @@ class Client:
 
         Args:
             work: What to run.
-            args: Of a function.
-            kwargs: Of a function.
+            args: The arguments of a function.
+            kwargs: The keyword arguments of a function.
             **options: How to run it.
 
         Raises:
@@ -133,7 +160,7 @@ class Client:
             return job
         if not isinstance(work, str | bytes) and hasattr(work, "keys"):
             if options:
-                msg = "a manifest says all about its job itself, so no options can be given beside it"
+                msg = "a manifest takes no options; write them into the manifest"
                 raise InvalidRequest(msg)
             manifest = dict(work)
         else:
@@ -151,11 +178,11 @@ class Client:
         return self._call([(function, items, {}) for items in zip(*iterables, strict=False)], options)
 
     def submit_array(self, work: Sequence[str] | str, **options: Unpack[ArrayOptions]) -> Array:
-        """Submit many tasks of one program as one thing; ``map`` does so with a function.
+        """Submit many tasks of one program as an array; ``map`` does so with a function.
 
         Args:
             work: A program with its arguments, or a line for the shell; ``{index}``, ``{line}`` and the names of the
-                matrix in braces stand for what is the task's.
+                matrix in braces stand for the values of the task.
             **options: Which tasks there are, and how to run each.
 
         Raises:
@@ -174,7 +201,7 @@ class Client:
         return Array(self.api, view.id, view.name)
 
     def job(self, reference: str) -> Job[Any]:
-        """Find a job by its id, its name or the beginning of its id; of a call its result, too.
+        """Find a job by its id, its name or the beginning of its id; the job of a call has its result.
 
         Raises:
             NotFound: There is none.
@@ -192,21 +219,21 @@ class Client:
         group: str | None = None,
         limit: int | None = None,
     ) -> Iterator[Job[Any]]:
-        """List jobs in any of these states, or all, in order of submission; ``user``: who submitted them."""
+        """List jobs in any of these states, or all, in order of submission; ``user`` is the submitter."""
         for view in self.api.full_jobs(states=states, queue=queue, user=user, group=group, limit=limit):
             name = view.annotations.get(ANNOTATION)
             yield Job(self.api, view.id, view.name, None if name is None else self.calls.of(name))
 
     @property
     def calls(self) -> CallFolder:
-        """Where functions and results travel; made when first used."""
+        """The directory for functions and results, created on first use."""
         if self._calls is None:
             self._calls = CallFolder(self._directory or self._usual_place(), self._max_bytes)
             self._calls.forget(self.api.states)
         return self._calls
 
     def _usual_place(self) -> Path:
-        """Choose a directory below the data directory: one of its own for a server that is not of it."""
+        """Choose a directory in the data directory; a server of another one gets a directory of its own."""
         data, address = read_settings().data, self.api.connection.address
         server = DataDir(data).server()
         if not address or (server is not None and server.url == address):
@@ -236,7 +263,7 @@ class Client:
         ]
 
     def _with_secrets(self, options: SomeOptions) -> SomeOptions:
-        """Send the values of secret variables ahead, and name them where the job has its variables."""
+        """Send the values of secret variables to the server, and refer to them in the job's ``env``."""
         fields = cast("Options", options)
         secrets = fields.get("secret_env", ())
         if not secrets:

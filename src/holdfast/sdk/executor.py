@@ -33,11 +33,11 @@ class Executor(StandardExecutor):
     """
 
     def __init__(self, client: Client | None = None, **options: Unpack[Options]) -> None:
-        """Make sure that jobs such as these would be accepted.
+        """Check that such jobs would be accepted.
 
         Args:
-            client: Where to submit them; default ``Client.from_env()``, closed with the executor.
-            **options: Of every job; see ``Client.submit``.
+            client: The client to submit with; default ``Client.from_env()``, closed with the executor.
+            **options: Options of every job; see ``Client.submit``.
 
         Raises:
             InvalidRequest: Jobs with such options would be refused.
@@ -104,18 +104,18 @@ class Executor(StandardExecutor):
             self._pump.cancel(left)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as its parent
-        """Take no more calls; the jobs there are go on.
+        """Accept no more calls; submitted jobs continue.
 
         Args:
-            wait: Until they have ended.
-            cancel_futures: Cancel those that have not begun.
+            wait: Whether to wait until they have ended.
+            cancel_futures: Whether to cancel those that have not begun.
         """
         self._pump.stop(cancel=cancel_futures)
         if wait:
             self._pump.join()
 
     def abort(self) -> None:
-        """Take no more calls, cancel those that wait, and end those that run; does not wait for their end."""
+        """Accept no more calls, and cancel all jobs, also those that run; does not wait for their end."""
         self._pump.stop(cancel=True, kill=True)
 
     @property
@@ -124,7 +124,7 @@ class Executor(StandardExecutor):
         return self._client.calls.max_bytes
 
     def expect(self, *, more: bool) -> None:
-        """Stay, although the program may be at its end, as long as ``more`` is about to be submitted."""
+        """Keep running at the end of the program as long as ``more`` is about to be submitted."""
         self._pump.expect(1 if more else -1)
 
     def _manifest(self, command: Sequence[str], name: str, annotations: Mapping[str, str]) -> Manifest:

@@ -20,22 +20,21 @@ M = TypeVar("M")
 
 
 class SubmittedFuture(Future[T], Generic[T, M]):
-    """A future whose call is submitted as something that is known a little later."""
+    """A future whose job, or the future that carries it, is known once it is submitted."""
 
     def __init__(self) -> None:
-        """Begin before it is submitted."""
         super().__init__()
         self._submitted = threading.Event()
         self._carrier: M | None = None
         after_fork(self, SubmittedFuture._leave)
 
     def submitted(self, future: M | None) -> None:
-        """Take note of what it was submitted as, or that nothing will come of it if nothing has."""
+        """Note what it was submitted as; ``None`` ends the wait for that."""
         self._carrier = future or self._carrier
         self._submitted.set()
 
     def _leave(self) -> None:
-        """Leave what is not over to the process that this one was forked from: nobody completes it here."""
+        """Leave an unfinished future to the parent process: nobody completes it here."""
         self._condition = threading.Condition()
         if self._state in {"PENDING", "RUNNING"}:
             super().__init__()
@@ -44,10 +43,10 @@ class SubmittedFuture(Future[T], Generic[T, M]):
         self._submitted.set()
 
     def _once_submitted(self, timeout: float | None) -> M:
-        """Wait for that.
+        """Wait until it is submitted.
 
         Raises:
-            TimeoutError: It is not submitted within so many seconds.
+            TimeoutError: It is not submitted within ``timeout`` seconds.
             Exception: Why it was never submitted.
         """
         if not self._submitted.wait(timeout):
@@ -61,7 +60,7 @@ class SubmittedFuture(Future[T], Generic[T, M]):
 
 
 class Canceller(Protocol):
-    """Has futures cancelled whose calls have not begun."""
+    """Cancels futures whose calls have not begun."""
 
     def cancel(self, futures: Iterable[JobFuture[Any]]) -> None:
         """Cancel futures, at once or soon."""
@@ -76,7 +75,6 @@ class JobFuture(SubmittedFuture[T, "Job[T]"], Generic[T]):
     """A future whose call is a job."""
 
     def __init__(self, canceller: Canceller, call: Call, manifest: Manifest) -> None:
-        """Begin before it is submitted."""
         super().__init__()
         self._canceller = canceller
         self._begun: bool | None = None
@@ -85,15 +83,15 @@ class JobFuture(SubmittedFuture[T, "Job[T]"], Generic[T]):
         self.submission_begun = False
         """Whether its job is being submitted, or was."""
         self.to_cancel = False
-        """Whether its job is to be cancelled unless it has begun, and nothing has come of that yet."""
+        """Whether the request to cancel its job unless it has begun is still open."""
         self.over = False
-        """Whether nothing more will become of it."""
+        """Whether it is finished."""
 
     def job(self, timeout: float | None = None) -> Job[T]:
         """Return the job, once it is submitted.
 
         Raises:
-            TimeoutError: It is not within so many seconds.
+            TimeoutError: It is not submitted within ``timeout`` seconds.
             Exception: Why it was never submitted.
         """
         return self._once_submitted(timeout)
@@ -104,9 +102,9 @@ class JobFuture(SubmittedFuture[T, "Job[T]"], Generic[T]):
         A job has begun with its first attempt, also while it waits for the next one.
 
         Returns:
-            Whether it is cancelled, and the call is never made. It is ``False``, too, where that is not known within
+            Whether it is cancelled, so that the call is never made. It is also ``False`` if that is not known within
             10 s, as when the server does not answer, and in a callback of an event loop or of another future, which
-            cannot wait for it; the future may be cancelled later then.
+            cannot wait for it; the future may still be cancelled later.
         """
         if not self.is_decided:
             self._canceller.cancel([self])
@@ -119,11 +117,11 @@ class JobFuture(SubmittedFuture[T, "Job[T]"], Generic[T]):
         return self.running() or self.done()
 
     def withdraw(self) -> bool:
-        """Count as cancelled, unless it has begun; returns whether it does."""
+        """Mark it as cancelled unless it has begun; returns whether it is."""
         return super().cancel() and not self.begin()
 
     def begin(self) -> bool:
-        """Count as running from now on; returns whether it does, and was not cancelled before."""
+        """Mark it as running; returns whether it is, and was not cancelled before."""
         if self._begun is None:
             self._begun = self.set_running_or_notify_cancel()
         return self._begun

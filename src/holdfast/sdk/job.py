@@ -1,4 +1,4 @@
-"""A job somebody submitted: its state, its result, its log, and why it is where it is."""
+"""A submitted job: its state, its result, its log, and the explanation of its state."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ _SOON_S, _LATER_S, _SLOWER = 0.02, 0.5, 1.5
 
 
 class JobFailed(RuntimeError):
-    """A job came to nothing, and no exception of its own says why; ``why`` does."""
+    """A job failed without an exception of its own; ``why`` explains it."""
 
     def __init__(self, job_id: str, headline: str, summary: tuple[str, ...] = ()) -> None:
-        """Remember the job and what is said about it."""
         super().__init__(job_id, headline, summary)
         self.job_id = job_id
         self.headline = headline
@@ -45,17 +44,15 @@ class JobCancelled(JobFailed, CancelledError):
 
 
 class Job(Generic[T_co]):
-    """A job on a Holdfast; of a call, its result is what the function returns, of a command ``None``."""
+    """A job; its result is what the function of a call returned, or ``None`` for a command."""
 
     def __init__(self, api: Api, job_id: str, name: str, call: Call | None = None) -> None:
-        """Remember which one it is; nothing is asked yet."""
         self._api = api
         self._call = call
         self.id = job_id
         self.name = name
 
     def __repr__(self) -> str:
-        """Name it."""
         return f"<Job {self.name} {self.id}>"
 
     def _repr_html_(self) -> str:
@@ -74,38 +71,38 @@ class Job(Generic[T_co]):
 
     @property
     def state(self) -> State:
-        """Where it is now; asked anew each time."""
+        """Its present state; the server is asked each time."""
         return cast("State", self._api.job(self.id).state)
 
     def view(self) -> JobView:
-        """Read everything known of it: its attempts, their runs, what was decided."""
+        """Read all that is known about it: its attempts, their runs, and the decisions."""
         return self._api.job(self.id)
 
     def why(self, *, attempt: int | None = None) -> Why:
-        """Explain why it is where it is."""
+        """Explain its state."""
         return self._api.why(self.id, attempt=attempt)
 
     def cancel(self, reason: str = "", *, unless_started: bool = False) -> None:
-        """Ask for it to be cancelled, also while it runs; with ``unless_started`` only if no attempt has begun by then.
+        """Request its cancellation, also while it runs; with ``unless_started`` only if no attempt has begun.
 
         Raises:
-            Conflict: It has ended, or has started and is to be left alone then.
+            Conflict: It has ended, or has started despite ``unless_started``.
         """
         self._api.cancel(self.id, reason=reason, unless_started=unless_started)
 
     def reprioritize(self, priority: int) -> None:
-        """Ask for another priority, by which it waits from now on; higher ones go first."""
+        """Request another priority by which it waits; higher ones go first."""
         self._api.reprioritize(self.id, priority)
 
     def preempt(self, reason: str = "") -> None:
-        """Ask for its place while it runs; policies decide whether it runs again."""
+        """Request its preemption while it runs; policies decide whether it runs again."""
         self._api.preempt(self.id, reason=reason)
 
     def wait(self, timeout: float | None = None) -> State:
-        """Wait until it has ended, and return how.
+        """Wait until it has ended, and return its state.
 
         Raises:
-            TimeoutError: It has not within so many seconds.
+            TimeoutError: It has not ended within ``timeout`` seconds.
         """
         for _ in as_completed([self], timeout):
             break
@@ -115,7 +112,7 @@ class Job(Generic[T_co]):
         """Wait for its result.
 
         Raises:
-            TimeoutError: It has not ended within so many seconds.
+            TimeoutError: It has not ended within ``timeout`` seconds.
             JobFailed: It failed, or (``JobCancelled``) was cancelled.
             Exception: What the function raised, with the run's traceback as its cause.
         """
@@ -123,7 +120,7 @@ class Job(Generic[T_co]):
         return cast("T_co", self.outcome())
 
     def outcome(self, rank: int = 0) -> Any:
-        """Return or raise what one rank of the ended job came to."""
+        """Return or raise the outcome of one rank of the ended job."""
         view = self._view()
         if view.state == "Succeeded" and self._call is None:
             return None
@@ -137,7 +134,7 @@ class Job(Generic[T_co]):
         return patiently(self._api, self.view)
 
     def _left(self, view: JobView, rank: int) -> CallOutcome | None:
-        """Find what the last attempt left: of a failed gang, the rank whose failure it was."""
+        """Find the outcome of the last attempt; for a failed gang, that of the rank that failed."""
         if self._call is None:
             return None
         ranks = [rank] if view.state == "Succeeded" else [rank, *(other for other in range(view.gang) if other != rank)]

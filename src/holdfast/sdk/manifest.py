@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Manifest: TypeAlias = dict[str, Any]
 Answer: TypeAlias = Literal["retry", "fail", "hold", "ignore"]
 DEFAULT_RETRIES = 3
-"""Where exceptions are retried and nothing says how often: for ever must be asked for."""
+"""The limit of ``on_exceptions`` without ``retries``: to retry for ever must be requested."""
 PASSED_ON = ("PATH", "VIRTUAL_ENV", "CONDA_*", "LD_LIBRARY_PATH", "PYTHONPATH")
 """Variables of the caller that decide which programs are found and what they load, as ``holdfast run`` passes them."""
 _ANSWERS = {"retry": "Retry", "fail": "Fail", "hold": "Hold", "ignore": "Ignore"}
@@ -31,7 +31,7 @@ _LONGEST_NAME = 63
 
 
 class Options(TypedDict, total=False):
-    """What can be said about a job beside its work; what is left out is as in a manifest."""
+    """The options of a job; the defaults are those of a manifest."""
 
     name: str
     queue: str
@@ -40,7 +40,7 @@ class Options(TypedDict, total=False):
     """Runs that start, fail and restart together."""
     cpus: float
     memory: str
-    """Of each run, such as ``2Gi``."""
+    """The memory of each run, such as ``2Gi``."""
     gpus: int
     env: Mapping[str, str]
     secret_env: Sequence[str] | Mapping[str, str]
@@ -48,34 +48,34 @@ class Options(TypedDict, total=False):
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     group: str
-    """Free text by which it is found with others, such as ``sweeps/7``."""
+    """Free text that keeps jobs together, such as ``sweeps/7``."""
     working_dir: str
     deadline: str
-    """Of each attempt, such as ``2h``."""
+    """The longest time of each attempt, such as ``2h``."""
     grace: str
-    """Between being told to stop and being killed."""
+    """The time between the request to stop and the kill."""
     stall: Mapping[str, str]
     """How long a run may be silent: ``noOutput`` and ``noProgress``, such as ``10m``."""
     after: Sequence[Any]
     """What it waits for: jobs, or texts such as ``prep`` or ``sweep:ended``, as in a manifest's ``dependsOn``."""
     notify: Sequence[str | Mapping[str, Any]]
-    """Who is told: names of notifiers, or ``{"to": ..., "on": [...]}``, as in a manifest."""
+    """Names of notifiers, or ``{"to": ..., "on": [...]}``, as in a manifest."""
     signal: Mapping[str, str]
     """A warning ahead of the deadline: ``name`` of the signal, and how long ``before``."""
     checkpointed_exit_code: int
-    """By which a run says that it has saved what it has and is to be run again; 85 with ``signal``."""
+    """The exit code by which a run says that it has saved its work and wants to run again; 85 with ``signal``."""
     on_unknown_end: Literal["Retry", "Hold", "Fail"]
-    """What happens when nobody knows how a run ended, and no rule of a policy says."""
+    """What happens when it is unknown how a run ended, and no rule of a policy decides."""
     logs: Literal["together", "separate"]
     """Whether stdout and stderr are one log, or one each."""
     retries: int
-    """After any failure, in all."""
+    """The retries after any failure, in all."""
     policies: Sequence[str]
     """Names of stored retry policies, in order."""
     retry: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     """Retry policies written in place, as in a manifest's ``retry``."""
     on_exceptions: Mapping[str | type[BaseException], Answer | Mapping[str, Any]]
-    """What follows an exception, by its class or the class's name, bases included; the first that fits decides."""
+    """The action after an exception, by class or name of a class, bases included; the first match decides."""
 
 
 def manifest_of(command: Sequence[str] | str, options: Options) -> Manifest:
@@ -85,7 +85,7 @@ def manifest_of(command: Sequence[str] | str, options: Options) -> Manifest:
         InvalidRequest: With every option that is wrong.
     """
     unknown = sorted(options.keys() - Options.__annotations__.keys())
-    problems = [Problem(name, "is no option of a job", allowed=tuple(Options.__annotations__)) for name in unknown]
+    problems = [Problem(name, "is not an option of a job", allowed=tuple(Options.__annotations__)) for name in unknown]
     if "secret_env" in options:
         problems.append(Problem("secret_env", "can only be sent by submit, map and submit_array of a Client"))
     work: Manifest = {"shell": command} if isinstance(command, str) else {"command": list(command)}
@@ -132,12 +132,12 @@ def passed_on(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _given(**values: Any) -> Manifest:
-    """Leave out what nobody said."""
+    """Leave out values that are not set."""
     return {name: value for name, value in values.items() if value not in (None, {}, [])}
 
 
 def _inline_policies(options: Options, problems: list[Problem]) -> list[Manifest]:
-    """Order what is said about retries: a run's own word, then exceptions, then written policies, then any failure."""
+    """Order the policies: what a run says itself, then exceptions, then written policies, then any failure."""
     written = options.get("retry", ())
     policies = [dict(policy) for policy in ([written] if isinstance(written, Mapping) else written)]
     rules = [_rule(key, answer, problems) for key, answer in options.get("on_exceptions", {}).items()]
@@ -169,7 +169,7 @@ def _rule(key: str | type[BaseException], answer: str | Mapping[str, Any], probl
     more = {"action": answer} if isinstance(answer, str) else dict(answer)
     action = str(more.get("action", ""))
     if action.lower() not in _ANSWERS:
-        problems.append(Problem(where, f"{action!r} is no action", allowed=tuple(_ANSWERS)))
+        problems.append(Problem(where, f"{action!r} is not an action", allowed=tuple(_ANSWERS)))
     module = "" if "." in name else r"(?:\w+\.)*"
     pattern = rf"\n\[(?:.* )?{module}{name.replace('.', '[.]')}(?: .*)?\]\z"
     rule_name = f"on-{_NOT_IN_A_RULE.sub('-', name.lower()).strip('-')}"[:_LONGEST_NAME].rstrip("-")

@@ -32,12 +32,11 @@ class PackedFuture(SubmittedFuture[T, "JobFuture[list[CallOutcome]]"], Generic[T
     """A future whose call is part of a job; it counts as running once that is sent."""
 
     def __init__(self, data: bytes) -> None:
-        """Begin before there is a job."""
         super().__init__()
         self.data = data
 
     def attach(self, carrier: JobFuture[list[CallOutcome]] | None) -> None:
-        """Take note of what carries it; ``None`` where nothing ever will."""
+        """Note the future of its job; ``None`` if there never will be one."""
         self.data = b""
         self.submitted(carrier)
 
@@ -45,7 +44,7 @@ class PackedFuture(SubmittedFuture[T, "JobFuture[list[CallOutcome]]"], Generic[T
         """Return the job it is part of, once that is submitted.
 
         Raises:
-            TimeoutError: It is not within so many seconds.
+            TimeoutError: It is not submitted within ``timeout`` seconds.
             Exception: Why it was never submitted.
         """
         return self._once_submitted(timeout).job(timeout)
@@ -66,13 +65,13 @@ class PackedExecutor(StandardExecutor):
         window_s: float = 0.02,
         **options: Unpack[Options],
     ) -> None:
-        """Make sure that jobs such as these would be accepted.
+        """Check that such jobs would be accepted.
 
         Args:
-            client: Where to submit them; default ``Client.from_env()``, closed with the executor.
-            calls_per_job: At most so many, one after the other.
+            client: The client to submit with; default ``Client.from_env()``, closed with the executor.
+            calls_per_job: The most calls in a job, one after the other.
             window_s: How long a call waits for others to share its job with.
-            **options: Of every job; see ``Client.submit``.
+            **options: Options of every job; see ``Client.submit``.
 
         Raises:
             ValueError: ``calls_per_job`` is less than 1.
@@ -115,11 +114,11 @@ class PackedExecutor(StandardExecutor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as its parent
-        """Take no more calls; those that are there are made.
+        """Accept no more calls; submitted ones are made.
 
         Args:
-            wait: Until all jobs have ended.
-            cancel_futures: Cancel those that have not begun.
+            wait: Whether to wait until all jobs have ended.
+            cancel_futures: Whether to cancel those that have not begun.
         """
         with self._turn:
             self._stopping = True
@@ -164,7 +163,7 @@ class PackedExecutor(StandardExecutor):
 
 
 def _deal(pack: Sequence[PackedFuture[Any]], carrier: Future[list[CallOutcome]]) -> None:
-    """Give each call what became of it, or of its job."""
+    """Complete each future with the outcome of its call, or of the job."""
     error: BaseException | None = None
     outcomes: Sequence[CallOutcome | None] = [None] * len(pack)
     if carrier.cancelled():

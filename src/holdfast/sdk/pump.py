@@ -1,4 +1,4 @@
-"""The thread behind an executor: it submits what its futures call, and brings back what became of it.
+"""The thread behind an executor: it submits the calls of its futures, and completes them with the outcomes.
 
 One request submits all calls that wait, one asks for the states of all jobs that are not over, and one asks for all
 that are to be cancelled unless they have begun. Only the server knows whether a job has: it takes such a request, and
@@ -58,9 +58,9 @@ class Pump:
         self._changed = threading.Condition()
         self._fresh: deque[JobFuture[Any]] = deque()
         self._to_cancel: list[JobFuture[Any]] = []
-        """Of which the server is to be asked that."""
+        """Futures whose cancellation is still to be requested."""
         self._undecided = False
-        """Whether it is not known yet what came of that."""
+        """Whether the outcome of such a request is still unknown."""
         self._aborted = False
         self._batch: list[JobFuture[Any]] = []
         """What is being submitted, with ``_key``."""
@@ -119,21 +119,21 @@ class Pump:
             self._changed.wait_for(lambda: future.is_decided or not future.to_cancel, within_s)
 
     def _patience_s(self) -> float:
-        """How long to wait for the server's word; not again where it has not answered for that long already."""
+        """How long to wait for the server's decision, less the time for which it has not answered."""
         if threading.current_thread() is self._thread or _called_by_event_loop():
             return 0.0
         away_s = 0.0 if self._away_since is None else time.monotonic() - self._away_since
         return max(0.0, _VERDICT_S - away_s)
 
     def _tell(self) -> None:
-        """Have those look who wait to hear what became of futures."""
+        """Wake those who wait for decisions about futures."""
         with self._changed:
             self._changed.notify_all()
 
     def stop(self, *, cancel: bool = False, kill: bool = False) -> None:
         """End once all futures are done; ``cancel`` those that have not begun, or ``kill`` those that have, too.
 
-        What is killed has been asked of the server on return, if that answers.
+        On return the server has been asked to kill them, if it answers.
         """
         with self._changed:
             self.stopping, self._aborted = True, self._aborted or kill
@@ -273,11 +273,11 @@ class Pump:
         return bool(ended)
 
     def _drop(self, job_id: str) -> None:
-        with self._changed:  # whoever stops it looks through what waits
+        with self._changed:  # stop() reads it in another thread
             self._waiting.pop(job_id, None)
 
     def _bring(self, future: JobFuture[Any], state: str) -> None:
-        """Complete a future with what its job came to.
+        """Complete a future with the outcome of its job.
 
         Raises:
             Unavailable: The server cannot be asked about a failure right now.

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 class JobHandle(Protocol):
-    """A job somebody waits for."""
+    """A job to wait for."""
 
     @property
     def id(self) -> str:
-        """Names it."""
+        """The job's id."""
         ...
 
     @property
     def api(self) -> Api:
-        """Where it is."""
+        """The client of its server."""
         ...
 
     @property
     def state(self) -> State:
-        """How far it is."""
+        """Its present state."""
         ...
 
 
@@ -42,7 +42,7 @@ T = TypeVar("T")
 ReturnWhen = Literal["ALL_COMPLETED", "FIRST_COMPLETED", "FIRST_EXCEPTION"]
 """As of ``concurrent.futures``."""
 GONE = "Gone"
-"""Stands for the state of a job that was forgotten."""
+"""The state of a job that was deleted."""
 
 
 class Waited(NamedTuple, Generic[J]):
@@ -58,7 +58,6 @@ class Rests:
     FIRST_S, LONGEST_S, FACTOR, FOR_EACH_S = 0.02, 0.5, 1.5, 0.0002
 
     def __init__(self) -> None:
-        """Begin with the shortest."""
         self._next_s = self.FIRST_S
 
     def after(self, *, news: bool, things: int) -> float:
@@ -71,9 +70,9 @@ def patiently(api: Api, ask: Callable[[], T], *, until: float | None = None) -> 
     """Ask a server that may be away for a while, as when it is restarted.
 
     Args:
-        api: Whose connection says how long to be patient.
-        ask: Asks it; nothing is changed by that.
-        until: When to be patient no longer, by ``time.monotonic``; ``None``: no earlier than the connection says.
+        api: The client; its connection says how long to be patient.
+        ask: Sends a request that changes nothing.
+        until: When to give up, by ``time.monotonic``; ``None`` leaves it to the connection.
 
     Raises:
         TimeoutError: It is away, and the time is over.
@@ -98,7 +97,7 @@ def as_completed(jobs: Iterable[J], timeout: float | None = None) -> Iterator[J]
     """Yield each job when it has ended.
 
     Raises:
-        TimeoutError: Some have not within so many seconds.
+        TimeoutError: Some have not ended within ``timeout`` seconds.
     """
     left = {job.id: job for job in jobs}
     total, rests = len(left), Rests()

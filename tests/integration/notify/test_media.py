@@ -89,12 +89,12 @@ def test_a_webhook_is_signed_as_others_verify_it_and_says_exactly_what_failed(re
 @pytest.mark.parametrize(
     ("path", "error", "final"),
     [
-        ("500", "it answered 500: no[31m disk left", False),
-        ("404", "it answered 404", False),
-        ("410", "it answered 410", True),
-        ("302", "it answered 302; redirects are not followed: give its URL as it is now", True),
-        ("307", "it answered 307; redirects are not followed: give its URL as it is now", True),
-        ("cut", "127.0.0.1 broke off: Remote end closed connection without response", False),
+        ("500", "the server answered 500: no[31m disk left", False),
+        ("404", "the server answered 404", False),
+        ("410", "the server answered 410", True),
+        ("302", "the server answered 302; redirects are not followed: use its present URL", True),
+        ("307", "the server answered 307; redirects are not followed: use its present URL", True),
+        ("cut", "127.0.0.1 closed the connection: Remote end closed connection without response", False),
     ],
 )
 def test_what_a_server_answers_is_said_and_no_redirect_is_followed(
@@ -130,7 +130,7 @@ def test_a_name_server_that_never_answers_is_waited_for_no_longer_than_allowed(
         sent = sender().send(hook(receiver.url.replace("127.0.0.1", "hooks.example"), timeout_s=0.3), TOLD, now())
     finally:
         answers.set()
-    assert sent == SendResult("no name server said within 0.3 s where hooks.example is")
+    assert sent == SendResult("no name server resolved hooks.example within 0.3 s")
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_name_server_that_never_answers_is_waited_for_no_longer_than_allowed(
 def test_addresses_of_the_servers_own_network_are_refused_unless_they_are_allowed(host: str) -> None:
     sent = sender(guard=Guard()).send(hook(f"http://{host}:9/"), TOLD, now())
     assert sent.final
-    assert "is not a public address; HOLDFAST_NOTIFY_ALLOW says which" in sent.error
+    assert "is not a public address; HOLDFAST_NOTIFY_ALLOW lists the" in sent.error
 
 
 def test_only_what_is_allowed_is_let_through_and_public_addresses_are() -> None:
@@ -305,9 +305,9 @@ def test_an_email_reaches_whom_the_server_takes_it_for_and_says_who_is_refused(r
     finally:
         server.stop()
     if refused == "a@example.org":
-        assert (sent.error, mailbox.taken) == ("127.0.0.1 takes no mail for a@example.org", [])
+        assert (sent.error, mailbox.taken) == ("127.0.0.1 accepts no mail for a@example.org", [])
         return
-    assert sent.error == (f"127.0.0.1 takes no mail for {refused}; the others have it" if refused else "")
+    assert sent.error == (f"127.0.0.1 accepts no mail for {refused}; the others got it" if refused else "")
     [(to, content)] = mailbox.taken
     message = message_from_bytes(content, policy=default)
     assert to == [each for each in recipients if each != refused]

@@ -1,4 +1,4 @@
-"""The run a program is in: which attempt and rank it is, and what it tells Holdfast."""
+"""The run that a program is in: its attempt and rank, and what it reports to Holdfast."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ class RunFailed(SystemExit):
     """Ends a run that said it failed; nobody need catch it."""
 
     def __init__(self, message: str, code: int = UNKNOWN) -> None:
-        """Remember what the run said."""
         super().__init__(code)
         self.message = message
 
@@ -45,7 +44,6 @@ class Warned:
     """A warning that the end of a run is near."""
 
     def __init__(self, reason: str, stop_at: float) -> None:
-        """Remember it."""
         self.reason = reason
         """``deadline`` or ``preemption``."""
         self.stop_at = stop_at
@@ -68,13 +66,13 @@ class Run:
         self.rank = int(environ["HOLDFAST_RANK"])
         """Within the gang, from 0."""
         self.size = int(environ["HOLDFAST_SIZE"])
-        """Of the gang."""
+        """The size of the gang."""
         self.index = next((int(environ[name]) for name in _INDEXES if name in environ), self.rank)
         """Which part of its job it is, of a job with many parts; else its rank."""
         self.uid = environ["HOLDFAST_ATTEMPT_UID"]
-        """Another one for every start."""
+        """Unique for every start."""
         self.checkpoint_dir = Path(environ["HOLDFAST_CHECKPOINT_DIR"])
-        """Kept over attempts, shared by the ranks, and there already."""
+        """Kept over attempts, shared by the ranks, and already created."""
         self.termination_log = Path(environ["HOLDFAST_TERMINATION_LOG"])
         self.progress_file = Path(environ["HOLDFAST_PROGRESS_FILE"])
         self._stop_file = environ.get("HOLDFAST_STOP_FILE", "")
@@ -82,7 +80,6 @@ class Run:
         self._checkpointed = int(environ.get("HOLDFAST_CHECKPOINTED_EXIT_CODE", UNKNOWN))
 
     def __repr__(self) -> str:
-        """Name it."""
         return f"<Run {self.job_name} {self.uid}>"
 
     @property
@@ -99,7 +96,7 @@ class Run:
         os.environ.setdefault("WANDB_RESUME", "allow")
 
     def progress(self, done: float | str, total: float | None = None, text: str = "") -> None:
-        """Say how far it is; ``holdfast describe`` and notebooks show it.
+        """Report its progress; ``holdfast describe`` and notebooks show it.
 
         Args:
             done: How much is done, in any unit, or just words.
@@ -156,7 +153,7 @@ class Run:
 
         Args:
             message: The failure's message; rules match it, and ``holdfast why`` shows it.
-            retryable: ``False``: another attempt would fail, too; ``True``: it may not; ``None``: nobody knows.
+            retryable: ``False``: another attempt would fail, too; ``True``: it may succeed; ``None``: unknown.
 
         Raises:
             RunFailed: Always; it is a ``SystemExit``, so ``finally`` and ``with`` do their work.
@@ -187,7 +184,7 @@ class Run:
 
 
 def current() -> Run:
-    """Return the run this program is in; where its job sets ``stall``, its stacks are told before it is ended for that.
+    """Return the run of this program; if its job sets ``stall``, its stacks are printed before it is ended for that.
 
     Raises:
         LookupError: Holdfast did not start this program.

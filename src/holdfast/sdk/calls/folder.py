@@ -101,7 +101,6 @@ class Call:
     """One call and, once it was made, its outcome."""
 
     def __init__(self, folder: Path) -> None:
-        """Remember where it is."""
         self.folder = folder
 
     @property

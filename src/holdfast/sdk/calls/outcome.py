@@ -36,7 +36,6 @@ class RemoteTraceback(Exception):
     """Where in the run an exception was raised, as text; the cause of the exception that is raised again."""
 
     def __init__(self, text: str) -> None:
-        """Remember the text."""
         super().__init__(text)
         self.text = text
 
