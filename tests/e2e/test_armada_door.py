@@ -300,7 +300,7 @@ def test_who_shows_nothing_is_let_in_only_where_the_operator_said_who_that_is(do
     )
     assert (refused[0], bearer, basic, wrong[0]) == ("UNAUTHENTICATED", 1, 1, "UNAUTHENTICATED")
     assert refused[1].startswith("A valid token is required; send the metadata authorization: Bearer TOKEN")
-    assert refused[1].endswith("HOLDFAST_DOOR_ANONYMOUS says whose calls without one are")
+    assert refused[1].endswith("set HOLDFAST_DOOR_ANONYMOUS")
     assert "ANONYMOUS" not in wrong[1], "who shows a token is somebody else"
     assert (of_eve, forged[0]) == (1, "UNAUTHENTICATED")
     assert f", for Armada's clients at {door.at}, " in door.log.read_text()

@@ -58,7 +58,7 @@ def test_a_token_in_a_file_is_shown_whatever_server_is_found_and_whatever_the_en
     kept.chmod(0o600)
     kept.write_text("two words\n\n of it \x01")
     refused = served.run(*flag, "get", "jobs")
-    assert (refused.code, f"--token-file: {kept} holds no token" in refused.err) == (2, True), refused.err
+    assert (refused.code, f"--token-file: {kept} has no token" in refused.err) == (2, True), refused.err
     missing = served.run("--token-file", str(kept.with_suffix(".none")), "get", "jobs")
     assert (missing.code, "--token-file: cannot read" in missing.err) == (2, True), missing.err
 

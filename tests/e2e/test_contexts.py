@@ -146,14 +146,14 @@ def test_a_list_that_others_can_read_or_that_is_none_is_refused(served: Server, 
     desk.file.chmod(0o600)
     desk.file.write_text("[]")
     said = desk.run("get", "jobs")
-    assert (said.returncode, "is not what `holdfast login` writes" in said.stderr) == (5, True), said
+    assert (said.returncode, "was not written by `holdfast login`" in said.stderr) == (5, True), said
 
 
 def test_what_is_wrong_with_a_context_is_said_and_changes_nothing(desk: Desk) -> None:
     for words, code, text in (
         (("context", "use", "lab"), 3, "there is no context 'lab'"),
         (("context", "remove", "lab"), 3, "there is no context 'lab'"),
-        (("context", "add", "local", "http://127.0.0.1:1"), 4, "there is a context 'local' already"),
+        (("context", "add", "local", "http://127.0.0.1:1"), 4, "a context 'local' exists already"),
         (("context", "add", "lab", "nowhere"), 2, "'nowhere' is not an address"),
         (("context", "add", "lab"), 2, "URL: is required for add"),
         (("context", "list", "lab"), 2, "NAME: does not apply to list"),

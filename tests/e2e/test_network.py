@@ -212,4 +212,4 @@ def test_who_lets_others_in_is_warned_that_all_programs_run_as_one_account(
 ) -> None:
     with caplog.at_level("WARNING"):
         network.warn_of_one_account(host, read_settings(**given))
-    assert ["programs run as this server's own account" in each for each in caplog.messages] == [True] * is_warned
+    assert ["programs run as this server's account" in each for each in caplog.messages] == [True] * is_warned

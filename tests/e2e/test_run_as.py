@@ -214,7 +214,7 @@ def test_a_server_that_is_killed_leaves_programs_to_their_accounts_and_takes_the
 def test_an_ordinary_user_is_told_why_programs_cannot_run_as_others(caller: Caller) -> None:
     refused = caller.run("up", "--port", "0", "--run-as", "submitter")
     assert refused.returncode == 4, refused
-    assert "only a server that root runs can run programs as their submitters" in refused.stderr
+    assert "only a server that runs as root can run programs as their submitters" in refused.stderr
 
 
 @pytest.mark.slow

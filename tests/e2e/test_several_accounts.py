@@ -60,4 +60,4 @@ def test_a_server_warns_where_calls_without_a_token_could_be_those_of_several_pe
         "HOLDFAST_FLUSTER_LISTEN": "127.0.0.1:0",
     }
     server.start().close()
-    assert "every account of this machine is carl at the doors" in server.log.read_text()
+    assert "every account of this machine counts as carl at the doors" in server.log.read_text()

@@ -140,7 +140,7 @@ def test_only_a_socket_that_nobody_listens_on_is_replaced(tmp_path: Path) -> Non
         path.unlink()
         path.write_text("precious")
         refused = other.run("up", "--port", "0")
-        assert (refused.returncode, f"{path} is there, and is no socket" in refused.stderr) == (4, True), refused
+        assert (refused.returncode, f"{path} exists and is not a socket" in refused.stderr) == (4, True), refused
         assert path.read_text() == "precious"
         tmp_path.chmod(0o777)
         refused = other.run("up", "--port", "0")

@@ -196,13 +196,13 @@ def test_tokens_that_open_nothing_say_why(lab: Lab) -> None:
     assert "issuer is 'https://other.example'" in told["issuer"]
     assert told["foreign key"] == "the token's signature is not its issuer's"
     assert told["changed"] == told["foreign key"]
-    assert "signed by 'none', which is not taken" in told["none"]
-    assert "signed by 'HS256', which is not taken" in told["secret"]
+    assert "signed with 'none', which is not accepted" in told["none"]
+    assert "signed with 'HS256', which is not accepted" in told["secret"]
     assert "a key that https://login.example does not have: one, ES256" in told["another's algorithm"]
-    assert "'logout+jwt', which opens nothing" in told["logout"]
+    assert "'logout+jwt', which gives no access" in told["logout"]
     assert f"at most {LONGEST_TOKEN} are read" in told["huge"]
     broken = {told[name] for name in ("malformed", "cut", "deep", "no object", "detached", "a number")}
-    assert broken == {"that is no whole token of OpenID Connect"}
+    assert broken == {"this is not a complete OpenID Connect token"}
 
 
 def test_a_token_is_refused_as_soon_as_it_expires_though_it_was_checked(lab: Lab) -> None:
@@ -257,8 +257,8 @@ def test_an_issuer_that_is_away_keeps_nobody_out_whose_key_is_known(lab: Lab, ca
     lab.issuer.failure = "login.example:443 cannot be reached: Connection refused"
     away = lab.ask(new.token(lab.clock))
     assert (away.status_code, away.json()["code"]) == (503, "unavailable")
-    assert "https://login.example cannot be asked for the key of that token: login.example:443" in away.text
-    assert "tokens signed with a key that is known are taken meanwhile" in away.json()["hint"]
+    assert "https://login.example cannot be asked for the key of this token: login.example:443" in away.text
+    assert "tokens signed with a known key are accepted meanwhile" in away.json()["hint"]
     with caplog.at_level(logging.WARNING):
         lab.clock.time += 250
         assert lab.ask(token).status_code == 200
@@ -272,7 +272,7 @@ def test_an_issuer_that_is_away_keeps_nobody_out_whose_key_is_known(lab: Lab, ca
 def test_a_server_that_starts_without_its_issuer_takes_tokens_once_it_is_back(tmp_path: Path, stack: ExitStack) -> None:
     lab = Lab(tmp_path / "holdfast.db", stack, KEY, failure="no answer within 5 s")
     away = lab.ask(KEY.token(lab.clock))
-    assert (away.status_code, "cannot be asked for the key of that token: no answer within 5 s" in away.text) == (
+    assert (away.status_code, "cannot be asked for the key of this token: no answer within 5 s" in away.text) == (
         503,
         True,
     )

@@ -47,7 +47,7 @@ def test_a_port_that_is_taken_meanwhile_is_replaced_and_it_is_said(
         after = listened(directory)
     assert after != before
     assert after == made_port(directory)
-    said = f"port {before} is taken: programs of jobs that began before do not find this server"
+    said = f"port {before} is taken: programs of jobs that started before do not find this server"
     assert caplog.messages == [said]
     assert listened(directory) == after
 

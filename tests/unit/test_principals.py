@@ -43,7 +43,7 @@ def test_who_is_at_a_socket_has_the_groups_that_the_system_knows() -> None:
 
 
 def test_accounts_that_the_system_cannot_tell_apart_are_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Refused, match=f"another user namespace is no account here: it is seen as number {NOBODY}"):
+    with pytest.raises(Refused, match=f"another user namespace, and is seen here only as number {NOBODY}"):
         accounts.principal_of(NOBODY)
     monkeypatch.setattr(os, "geteuid", lambda: NOBODY)
     assert accounts.own_peers()(NOBODY).uid == NOBODY, "a server that is itself seen so knows itself"
@@ -53,7 +53,7 @@ def test_a_server_lets_itself_and_root_in_and_says_whom_it_does_not() -> None:
     admit, own = accounts.own_peers(), os.geteuid()
     assert {admit(uid).uid for uid in (own, 0)} == {own, 0}
     for uid, name in ((1 if own != 1 else 2, ""), (UNNAMED, f"the account with the number {UNNAMED}")):
-        with pytest.raises(Refused, match=f"takes requests of that account only, not of {name or '[a-z]'}"):
+        with pytest.raises(Refused, match=f"accepts requests of that account only, not {name or '[a-z]'}"):
             admit(uid)
 
 

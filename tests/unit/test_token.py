@@ -32,10 +32,10 @@ def test_a_file_without_a_token_is_refused_and_not_replaced(tmp_path: Path, text
     data = DataDir(tmp_path / "data")
     kept_token(data)
     (data.path / "token").write_text(text)
-    with pytest.raises(Unavailable, match="token holds no token") as refused:
+    with pytest.raises(Unavailable, match="token has no token") as refused:
         kept_token(data)
-    assert refused.value.hint == f"have a new one made: rm {data.path / 'token'}"
-    with pytest.raises(InvalidSetting, match="holds no token"):
+    assert refused.value.hint == f"remove it, so that a new one is created: rm {data.path / 'token'}"
+    with pytest.raises(InvalidSetting, match="has no token"):
         given_token(Settings(token_file=data.path / "token"))
 
 
@@ -46,7 +46,7 @@ def test_a_setting_gives_a_token_itself_or_in_a_file(tmp_path: Path) -> None:
     assert given_token(Settings()) is None
     assert given_token(Settings(token=SecretStr("itself"))) == "itself"
     assert given_token(Settings(token_file=file)) == "from-a-file"
-    with pytest.raises(InvalidSetting, match="HOLDFAST_TOKEN is set, too"):
+    with pytest.raises(InvalidSetting, match="HOLDFAST_TOKEN is also set"):
         given_token(Settings(token=SecretStr("itself"), token_file=file))
     with pytest.raises(InvalidSetting, match="No such file or directory") as refused:
         given_token(Settings(token_file=tmp_path / "absent"))

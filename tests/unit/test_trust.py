@@ -97,7 +97,7 @@ def test_a_token_that_others_can_read_is_refused(data: Path, reader: str, mode: 
     (data / "token").chmod(mode)
     with pytest.raises(Refused, match=f"can be read by other users .mode {mode:04o}.") as refused:
         READERS[reader](data)
-    assert refused.value.hint == f"replace what it holds if somebody may have read it, and: chmod go= {data / 'token'}"
+    assert refused.value.hint == f"replace its content if somebody may have read it, and: chmod go= {data / 'token'}"
 
 
 def test_a_link_to_a_directory_of_ours_is_a_data_directory(data: Path, tmp_path: Path) -> None:

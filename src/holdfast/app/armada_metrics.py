@@ -1,7 +1,7 @@
 """Counts failures and what became of them under the names of Armada's own metrics, for dashboards that know those.
 
-They are of all jobs, whichever way they came in. Names of queues, policies and nodes are people's to choose, so each
-metric keeps so many series and no more; what is new beyond that is counted as ``other``.
+They count all jobs, whichever way they came in. As people choose the names of queues, policies and nodes, each metric
+has at most ``MOST_SERIES`` series; what exceeds that is counted as ``other``.
 Source: upstream's metrics of its scheduler and executor.
 """
 
@@ -49,14 +49,13 @@ _ENGINE = frozenset(
         DecisionCode.UNSCHEDULABLE,
     }
 )
-"""What upstream's retry engine can decide; it is not asked about the rest."""
+"""The decisions of upstream's retry engine, which is not asked about the rest."""
 
 
 class ArmadaMetrics:
     """The counters, in the registry of the server."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        """Register them."""
         of_jobs = ["category", "subcategory"]
         self._decisions = _Bounded(
             Counter(
@@ -96,7 +95,7 @@ class ArmadaMetrics:
         Counter("armada_scheduler_retry_policy_gang_skipped", skipped, ["policy"], registry=registry)
 
     def happened(self, records: Iterable[EventRecord], jobs: Mapping[str, Job]) -> None:
-        """Take in what a tick committed: its events in order, and the jobs as they are since."""
+        """Count what a tick committed: its events in order, and the jobs as they are afterwards."""
         for record in records:
             self._states.take(record, jobs)
 
@@ -115,7 +114,7 @@ class ArmadaMetrics:
 
 
 class _Placed(Struct, gc=True):
-    """A job that has a place."""
+    """A job that has been placed."""
 
     queue: str
     node: str
@@ -123,29 +122,30 @@ class _Placed(Struct, gc=True):
     state: str
     since: float
     asks: tuple[tuple[str, float], ...] = ()
-    """What all of its runs together ask for."""
+    """The resources that all of its runs together request."""
     preempted: bool = False
 
 
 class _States:
-    """Counts into which states jobs come, from which, and after how long, as upstream's scheduler does.
+    """Counts the changes of jobs' states and the time before each, as upstream's scheduler does.
 
-    A job that had its place before the server started is not known, and counted again from its next place on.
+    A job that was placed before the server started counts only from its next placement on.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         moved = ["state", "priorState"]
         of_queue, of_node = ["queue", "pool", *moved], ["node", "pool", "cluster", *moved]
         prefix, grows = "armada_scheduler_job_state", "; only grows."
-        words = "Jobs that came into a state, by queue and the state before" + grows
+        words = "Jobs that entered a state, by queue and the state before" + grows
         self._by_queue = _Bounded(Gauge(f"{prefix}_counter_by_queue", words, of_queue, registry=registry))
-        words = "Jobs that came into a state, by node and the state before" + grows
+        words = "Jobs that entered a state, by node and the state before" + grows
         self._by_node = _Bounded(Gauge(f"{prefix}_counter_by_node", words, of_node, registry=registry))
         words = "Seconds in the state before, by queue" + grows
         self._seconds_by_queue = _Bounded(Gauge(f"{prefix}_seconds_by_queue", words, of_queue, registry=registry))
         words = "Seconds in the state before, by node" + grows
         self._seconds_by_node = _Bounded(Gauge(f"{prefix}_seconds_by_node", words, of_node, registry=registry))
-        words, of = "Seconds in the state before, times what was asked for, by {}; only grows.", "resource_seconds_by"
+        words = "Seconds in the state before, times the requested resources, by {}; only grows."
+        of = "resource_seconds_by"
         labels = [*of_queue, "resource"]
         metric = Gauge(f"{prefix}_{of}_queue", words.format("queue"), labels, registry=registry)
         self._resources_by_queue = _Bounded(metric)
@@ -165,7 +165,7 @@ class _States:
         self._placed: dict[str, _Placed] = {}
 
     def take(self, record: EventRecord, jobs: Mapping[str, Job]) -> None:
-        """Take in one event."""
+        """Count one event."""
         happened, job_id = record.event, record.job_id or ""
         placed = self._placed.get(job_id)
         if isinstance(happened, JobStarted):
@@ -188,12 +188,12 @@ class _States:
             return
         executor, node, _ = happened.places[0] if happened.places else ("", "", 0)
         since = job.queued_at or job.submitted_at
-        placed = self._placed[job_id] = _Placed(job.queue, node, executor, "queued", since, _asked_for(job))
+        placed = self._placed[job_id] = _Placed(job.queue, node, executor, "queued", since, _requested(job))
         self._move(placed, "leased", at)
 
     def _cancelled_in_queue(self, record: EventRecord, job: Job | None) -> None:
         if isinstance(record.event, JobCancelled) and job is not None and not job.attempt:
-            placed = _Placed(job.queue, "", "", "queued", job.submitted_at, _asked_for(job))
+            placed = _Placed(job.queue, "", "", "queued", job.submitted_at, _requested(job))
             self._move(placed, "cancelled", record.at, pool="")
 
     def _over(self, placed: _Placed, state: str, at: float) -> None:
@@ -216,8 +216,8 @@ class _States:
             self._resources_by_node.of(placed.node, pool, placed.cluster, state, before, name).inc(amount * lasted)
 
 
-def _asked_for(job: Job) -> tuple[tuple[str, float], ...]:
-    """Return what a job asks for, of what upstream tracks unless it is told otherwise: cores, bytes and GPUs."""
+def _requested(job: Job) -> tuple[tuple[str, float], ...]:
+    """Return the resources that a job requests, of those that upstream tracks by default: cores, bytes and GPUs."""
     request = job.request
     amounts = (("cpu", request.cpu_m / 1000), ("memory", float(request.memory)), ("nvidia.com/gpu", request.gpus))
     return tuple([(name, amount * job.gang) for name, amount in amounts if amount])
@@ -232,14 +232,14 @@ def _state_of(happened: JobSucceeded | JobFailed | JobCancelled, placed: _Placed
 
 
 class _Bounded(Generic[M]):
-    """A metric of which there are only so many series."""
+    """A metric with a bounded number of series."""
 
     def __init__(self, metric: M) -> None:
         self._metric: M = metric
         self._known: set[tuple[str, ...]] = set()
 
     def of(self, *labels: str) -> M:
-        """Return the series of some labels, or of all that are beyond the bound."""
+        """Return the series of these labels, or the one for all beyond the bound."""
         if labels not in self._known and len(self._known) >= MOST_SERIES:
             labels = (OTHER,) * len(labels)
         else:

@@ -1,11 +1,11 @@
-"""Connections to the API: how many there may be, and how long one may take to send a request.
+"""Limits connections to the API: how many there may be, and how long one may take to send a request.
 
 File descriptors are left for the database and the engine.
 
-A connection counts from when it is accepted: also while it still agrees on a key. When there are too many, those that
-are not being answered are closed: of whoever has most of them, first those without a whole request, the oldest first.
-So a caller that sends its request gets its answer, however many others only hold connections open, and no one caller
-can hold all of them: each has at most a share.
+A connection counts from its acceptance, also during the TLS handshake. When there are too many, connections without a
+request under way are closed: those of the caller with the most of them, first those that never sent a whole request,
+the oldest first. So a caller that sends its request gets its answer, however many others only hold connections open,
+and no caller can hold all connections: each has at most a share.
 """
 
 from __future__ import annotations
@@ -39,34 +39,34 @@ _FILES_OF_OTHERS = 96
 """Files for everything but connections: the database, the shim, logs that are read."""
 _MOST_AT_ONCE, _LEAST_AT_ONCE = 128, 4
 _SHARE_OF_DOOR = 4
-"""One of how many parts of all files the connections to a door's own port may take."""
+"""Connections to a door's own port may take one in this many of all files."""
 _SHARE_AT_ONCE = 16
-"""One of how many parts of all connections, and of all files, come in one turn of the loop."""
+"""One turn of the loop accepts one in this many of all connections, and of all files."""
 _TURNS = 4
-"""In how many turns of the loop one that is sent away is closed: so many times as many are open beside their share."""
+"""Turns of the loop until a dismissed connection is closed; meanwhile those of each turn are open in addition."""
 _QUEUE = 1024
-"""How many may wait in the kernel, which costs no files."""
+"""Connections that may wait in the kernel, which costs no files."""
 _HANDSHAKE_S, _GOODBYE_S = 10.0, 1.0
-"""How long it may take to agree on a key, and to say that nothing more comes."""
+"""How long the TLS handshake and the TLS shutdown may take."""
 _GATHERED = 65_536
-"""Bytes of an answer that wait for the end of a turn."""
+"""Bytes of an answer that may wait for the end of a turn."""
 _LOOK_TICKS = 20
-"""How many ticks of the server, of 0.1 s, lie between two looks at its certificate."""
+"""Ticks of the server, of 0.1 s each, between two checks of its certificate."""
 LOOPBACK: Sequence[Network] = tuple(map(ip_network, ("127.0.0.0/8", "::1/128")))
 _FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 Network: TypeAlias = IPv4Network | IPv6Network
 Peer: TypeAlias = Network | int
-"""Whose a connection is: that of a network address, or of an account's number."""
+"""The owner of a connection: a network address or site, or an account number."""
 _SHARE_OF_CALLER = 2
-"""One of how many parts of all connections one caller may have."""
+"""One caller may have one in this many of all connections."""
 _SITE_BITS = 64
-"""How much of an IPv6 address whoever has it cannot choose."""
+"""The bits of an IPv6 address that its user cannot choose."""
 _TELL_EVERY_S = 60.0
 _log = logging.getLogger(__name__)
 
 
 class ConnectionLimits(Struct, frozen=True):
-    """How much callers may take."""
+    """The limits of callers."""
 
     most: int
     """Connections at a time."""
@@ -77,12 +77,12 @@ class ConnectionLimits(Struct, frozen=True):
 
 
 def bounds(most: int, request_s: float, *, files: int | None = None, doors: int = 0) -> ConnectionLimits:
-    """Return what there can be of ``most`` connections where a process may open so many files; ``None``: as it may.
+    """Return the limits for ``most`` connections within ``files`` open files, by default as many as allowed.
 
-    So many doors have ports of their own, whose connections they count themselves.
+    ``doors`` is how many doors have ports of their own; they count their connections themselves.
     """
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if files is None else files
-    at_once = min(_MOST_AT_ONCE, most // _SHARE_AT_ONCE)  # what comes in a burst is no more than a quarter beside most
+    at_once = min(_MOST_AT_ONCE, most // _SHARE_AT_ONCE)  # a burst adds at most a quarter
     if limit == resource.RLIM_INFINITY:
         return ConnectionLimits(most, max(_LEAST_AT_ONCE, at_once), request_s)
     limit -= doors * of_door(most, files=limit)
@@ -101,17 +101,16 @@ def of_door(most: int, *, files: int | None = None) -> int:
 
 
 class GatheringTransport(asyncio.Transport):
-    """Sends what is written in one turn of the loop together: head and body of an answer are one packet."""
+    """Sends what is written in one turn of the loop together, so that head and body of an answer are one packet."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        """Send by a transport."""
         super().__init__()
         self._transport, self._loop = transport, loop
         self._parts: list[bytes | bytearray | memoryview] = []
         self._size = 0
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send something at the end of this turn, or at once if it is much."""
+        """Send data at the end of this turn, or at once if it is large."""
         if not self._parts:
             self._loop.call_soon(self._send)
         self._parts.append(data)
@@ -120,20 +119,20 @@ class GatheringTransport(asyncio.Transport):
             self._send()
 
     def close(self) -> None:
-        """Close it once all is sent."""
+        """Close once everything is sent."""
         self._send()
         self._transport.close()
 
     def abort(self) -> None:
-        """Close it, whatever is not sent."""
+        """Close without sending the rest."""
         self._transport.abort()
 
     def is_closing(self) -> bool:
-        """Say whether it is closed, or about to be."""
+        """Whether it is closed or about to be."""
         return self._transport.is_closing()
 
     def pause_reading(self) -> None:
-        """Read nothing for a while."""
+        """Stop reading until ``resume_reading``."""
         self._transport.pause_reading()
 
     def resume_reading(self) -> None:
@@ -141,11 +140,11 @@ class GatheringTransport(asyncio.Transport):
         self._transport.resume_reading()
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Have another protocol told of what comes."""
+        """Pass what arrives to another protocol."""
         self._transport.set_protocol(protocol)
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 - as its parent
-        """Return what is known of the connection."""
+        """Return a fact about the connection."""
         return self._transport.get_extra_info(name, default)
 
     def _send(self) -> None:
@@ -156,7 +155,7 @@ class GatheringTransport(asyncio.Transport):
 
 
 class GuardedProtocol(H11Protocol):
-    """HTTP/1.1 over a connection with a limited time to send a request, from its first byte or from when it came."""
+    """HTTP/1.1 with a limited time for a request, from its first byte or from the start of the connection."""
 
     doorway: Doorway
     request_s: float
@@ -165,12 +164,12 @@ class GuardedProtocol(H11Protocol):
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as its parent
-        """Begin, or say that there is no place."""
+        """Begin, or answer that there are too many connections."""
         super().connection_made(GatheringTransport(transport, self.loop))
         connected = transport.get_extra_info("socket")
         if connected.family == socket.AF_UNIX:
-            self.app_state = {**self.app_state, PEER: peer_of(connected)[1]}  # the beginning of each request's state
-        else:  # asyncio does so only where a listener was made with the protocol's number
+            self.app_state = {**self.app_state, PEER: peer_of(connected)[1]}  # copied into the state of each request
+        else:  # asyncio does this only for listeners made with the protocol's number
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._connection = self.doorway.arrived(connected, transport)
         is_trusted = self.trusted is None or _is_within(self.trusted, self.client)
@@ -183,26 +182,26 @@ class GuardedProtocol(H11Protocol):
             self._expect_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Stop waiting for a request."""
         self._expect_nothing()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Go on reading a request, or begin another."""
+        """Continue reading a request, or begin another."""
         self._expect_request()
         super().data_received(data)
 
     def handle_events(self) -> None:
         """Act on what was read."""
         super().handle_events()
-        self._look()
+        self._update()
 
     def on_response_complete(self) -> None:
-        """Rest, or go on with what was read meanwhile."""
+        """Rest, or continue with the next request."""
         super().on_response_complete()
-        self._look()
+        self._update()
 
-    def _look(self) -> None:
+    def _update(self) -> None:
         if self._connection is None:
             return
         if self.cycle is not None and not self.cycle.response_complete:  # type: ignore[redundant-expr] # None at first
@@ -223,7 +222,7 @@ class GuardedProtocol(H11Protocol):
 
 
 def _is_within(networks: Sequence[Network], client: tuple[str, int] | None) -> bool:
-    """Whether a connection comes from there, or by a Unix socket."""
+    """Whether a connection comes from one of the networks, or by a Unix socket."""
     if client is None:
         return True
     address = ip_address(client[0].partition("%")[0])
@@ -236,9 +235,9 @@ def protocol(
     """Return the protocol for the connections of one server.
 
     Args:
-        allowed: How much callers may take.
-        proxies: From where else than this machine connections are taken; ``None``: from anywhere.
-        whole: Who may have all connections there can be; others have a share.
+        allowed: The limits of callers.
+        proxies: The networks besides this machine from which connections are accepted; ``None``: any.
+        whole: The networks that may have all connections; others have a share.
     """
 
     class Guarded(GuardedProtocol):
@@ -250,7 +249,7 @@ def protocol(
 
 
 class Server(uvicorn.Server):
-    """Accepts few connections in one turn, and lets more wait outside meanwhile."""
+    """Accepts few connections in one turn, and lets others wait in the kernel."""
 
     def __init__(
         self,
@@ -259,13 +258,13 @@ class Server(uvicorn.Server):
         shown: Certificates | None = None,
         for_jobs: socket.socket | None = None,
     ) -> None:
-        """Speak a protocol.
+        """Prepare to serve.
 
         Args:
-            config: As uvicorn has it.
-            guarded: What ``protocol`` made.
-            shown: The certificate for those that come by a network address.
-            for_jobs: The one of the sockets that is for programs of jobs alone, in clear.
+            config: uvicorn's configuration.
+            guarded: The protocol of its connections.
+            shown: The certificate for connections by a network address.
+            for_jobs: The socket that is only for programs of jobs, without TLS.
         """
         super().__init__(config)
         self._guarded = guarded
@@ -298,23 +297,23 @@ class Server(uvicorn.Server):
         return self._guarded(config=self.config, server_state=self.server_state, app_state=begun)
 
     async def on_tick(self, counter: int) -> bool:
-        """Look now and then whether the certificate was renewed."""
+        """Check now and then whether the certificate was renewed."""
         if self._shown is not None and counter % _LOOK_TICKS == 0:
             self._shown.look()
         return await super().on_tick(counter)
 
 
 class Shares(Struct, frozen=True):
-    """How many connections there may be, and of one caller."""
+    """How many connections there may be in all, and of one caller."""
 
     most: int
     beside: int
-    """How many more are told that there are too many."""
+    """How many more are accepted only to answer that there are too many."""
     whole: Sequence[Network] = ()
-    """Who may have all of them: a proxy, and this machine where no other is served."""
+    """The networks that may have all: a proxy's, and this machine's if no other is served."""
 
     def of(self, peer: Peer) -> int:
-        """Return how many one caller may have; whose server it is may have all."""
+        """Return how many one caller may have; the owner of the server may have all."""
         if isinstance(peer, int):
             is_whole = peer in {0, os.geteuid()}
         else:
@@ -323,22 +322,22 @@ class Shares(Struct, frozen=True):
 
 
 class CountedConnection(socket.socket):
-    """A connection; when it is closed, for whatever reason, it is counted no more."""
+    """A connection that counts until it is closed, for whatever reason."""
 
     doorway: Doorway
     peer: Peer
     transport: asyncio.Transport | None = None
-    """Once a key is agreed on."""
+    """Set after the TLS handshake, if there is one."""
     is_beside = False
-    """Whether there is no place, which it is to be told."""
+    """Whether it only gets the answer that there are too many."""
 
     def close(self) -> None:
-        """Close it."""
+        """Close it, and count it no more."""
         self.doorway.leave(self)
         super().close()
 
     def send_away(self) -> None:
-        """Have it closed in the next turn of the loop."""
+        """Close it in the next turn of the loop."""
         if self.transport is not None:
             self.transport.abort()
             return
@@ -347,7 +346,7 @@ class CountedConnection(socket.socket):
 
 
 class Listener(socket.socket):
-    """A socket that accepts only whom there is a place for."""
+    """A socket that accepts only connections that there is a place for."""
 
     doorway: Doorway
 
@@ -362,7 +361,7 @@ class Listener(socket.socket):
         """Accept the next connection that there is a place for; others are closed.
 
         Raises:
-            BlockingIOError: Nobody waits.
+            BlockingIOError: No connection waits.
         """
         while True:
             accepted, address = super().accept()
@@ -387,7 +386,7 @@ def _peer(connection: socket.socket, address: Any) -> Peer:  # noqa: ANN401 - as
     return ip_network((peer, _SITE_BITS if is_site else peer.max_prefixlen), strict=False)
 
 
-class _Had(Struct, gc=True):
+class _CallerConnections(Struct, gc=True):
     """The connections of one caller; the oldest first."""
 
     new: dict[CountedConnection, None] = field(default_factory=dict)
@@ -402,42 +401,41 @@ class _Had(Struct, gc=True):
 
 
 class Doorway:
-    """The connections there are."""
+    """All connections of a server."""
 
     def __init__(self, shares: Shares) -> None:
-        """Begin with none."""
         self._shares = shares
-        self._had: dict[Peer, _Had] = {}
+        self._had: dict[Peer, _CallerConnections] = {}
         self._by_descriptor: dict[int, CountedConnection] = {}
         self._beside: set[CountedConnection] = set()
         self._sent_away, self._told_at = 0, float("-inf")
 
     def enter(self, caller: CountedConnection) -> bool:
-        """Let a connection in, in another's place if need be; returns false when it is not even to be told.
+        """Admit a connection, if necessary in place of another; returns false if it is to be closed without an answer.
 
-        It is told that there is no place where all of them, or all that its caller may have, are being answered.
+        It is answered that there are too many if all connections, or all of its caller, have a request under way.
         """
         had = self._had.get(caller.peer)
         has_share = had is None or had.count() < self._shares.of(caller.peer) or self._make_way(had)
         is_free = len(self._by_descriptor) - len(self._beside) < self._shares.most
-        if not has_share or not (is_free or self._make_way(max(self._had.values(), key=_Had.idle))):
+        if not has_share or not (is_free or self._make_way(max(self._had.values(), key=_CallerConnections.idle))):
             if len(self._beside) >= self._shares.beside:
                 return False
             caller.is_beside = True
             self._beside.add(caller)
         else:
-            self._had.setdefault(caller.peer, _Had()).new[caller] = None
+            self._had.setdefault(caller.peer, _CallerConnections()).new[caller] = None
         self._by_descriptor[caller.fileno()] = caller
         return True
 
     def arrived(self, connected: socket.socket, transport: asyncio.Transport) -> CountedConnection | None:
-        """Return the connection of a socket, now that a key is agreed on; ``None`` if it was sent away meanwhile."""
+        """Return the connection of a socket after its TLS handshake; ``None`` if it was dismissed meanwhile."""
         connection = self._by_descriptor.get(connected.fileno())
         if connection is not None:
             connection.transport = transport
         return connection
 
-    def _make_way(self, had: _Had) -> bool:
+    def _make_way(self, had: _CallerConnections) -> bool:
         self._sent_away += 1
         if time.monotonic() - self._told_at >= _TELL_EVERY_S:
             _log.warning("too many connections; closed %d that sent no request", self._sent_away)
@@ -449,18 +447,18 @@ class Doorway:
         return oldest is not None
 
     def answering(self, caller: CountedConnection) -> None:
-        """Take note that a request of a connection is being answered."""
-        if self._taken_out(caller):
-            self._had.setdefault(caller.peer, _Had()).answered[caller] = None
+        """Note that a request of a connection is being answered."""
+        if self._remove(caller):
+            self._had.setdefault(caller.peer, _CallerConnections()).answered[caller] = None
 
     def resting(self, caller: CountedConnection) -> None:
-        """Take note that nothing of a connection is being answered."""
+        """Note that no request of a connection is being answered."""
         had = self._had.get(caller.peer)
         if had is not None and caller in had.answered:
             del had.answered[caller]
             had.resting[caller] = None
 
-    def _taken_out(self, caller: CountedConnection) -> bool:
+    def _remove(self, caller: CountedConnection) -> bool:
         had = self._had.get(getattr(caller, "peer", -1))
         places = () if had is None else (had.new, had.resting, had.answered)
         was_there = any(place.pop(caller, True) is None for place in places)
@@ -469,8 +467,8 @@ class Doorway:
         return was_there
 
     def leave(self, caller: CountedConnection) -> None:
-        """Forget a connection, if it is known."""
-        self._taken_out(caller)
+        """Count a connection no more."""
+        self._remove(caller)
         self._beside.discard(caller)
         if self._by_descriptor.get(caller.fileno()) is caller:
             del self._by_descriptor[caller.fileno()]

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 EXECUTOR = "local"
 POLL_S, IDLE_POLL_S = 0.05, 0.25
-"""The longest a request from another process waits before it is looked at, soon after something happened and later."""
+"""How long a request of another process waits at most, soon after something happened and later."""
 _IDLE_AFTER_S = 5.0
 HEARTBEAT_S = 1.0
 _SWEEP_S = 1.0
@@ -55,7 +55,7 @@ _STANDBY_S = 1.0
 TRY_EVERY_S = 0.25
 _DRIVING_S = 3600.0
 _YOUNG = 20_000
-"""New objects before the garbage collector looks; a tick with thousands of records makes that many."""
+"""New objects before the garbage collector runs; a tick with thousands of records makes that many."""
 _AWAY = "waiting for the database"
 _log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class Serving(Struct, frozen=True):
 
     telemetry: Telemetry
     url: str
-    """Where programs find it."""
+    """The server's address for programs."""
 
 
 class Embedded:
@@ -79,7 +79,7 @@ class Embedded:
         telemetry: Telemetry | None,
         settings: ControllerSettings,
     ) -> None:
-        """Wire controller and executor over a store this process leads, and an engine; ``start`` begins."""
+        """Wire controller and executor to an engine and a store that this process leads; ``start`` starts them."""
         self._settings = evolve(settings, look_every_s=POLL_S, executor_lease_s=None)
         self._store = store
         self._telemetry = telemetry
@@ -89,19 +89,19 @@ class Embedded:
         self._ids = SortableIds()
         self._controller: Controller | None = None
         self._epoch: int | None = None
-        """Under which the controller's memory was loaded."""
+        """The epoch in which the controller's memory was loaded."""
         self._failure: HoldfastError | None = None
         self._failing_since = 0.0
-        """When it began to fail, as long as it has."""
+        """When the current failure began."""
         self.configuring: Configuring | None = None
-        """Keeps to a configuration file, if there is one."""
+        """Applies the configuration file, if there is one."""
         self.reserve: Loop | None = None
         self._last_message = ""
         self._hinted = False
         self.on_notification: Callable[[], None] = lambda: None
-        """Called after a commit of which people are to be told."""
+        """Called after a commit that has notifications."""
         self._due_at = float("-inf")
-        """When the controller has something to do without being told; like the next, on the clock that waits are by."""
+        """When the controller next has something to do by itself; monotonic, like the next."""
         self._active_at = monotonic()
         self._keep = Loop("holdfast-lease", leadership.keep)
         self._control = Loop("holdfast-controller", self._tick)
@@ -116,7 +116,7 @@ class Embedded:
         return self._engine.nodes()
 
     def start(self) -> None:
-        """Begin."""
+        """Start the loops."""
         self._keep.start()
         self._control.start()
         self._execute.start()
@@ -127,7 +127,7 @@ class Embedded:
         self._control.wake()
 
     def stop(self) -> None:
-        """End both loops; runs continue, and a later server takes them over."""
+        """Stop the loops; runs continue, and a later server takes them over."""
         self._mailbox.close()
         self._execute.stop()
         self._control.stop()
@@ -137,11 +137,11 @@ class Embedded:
         self._engine.close()
 
     def failure(self) -> HoldfastError | None:
-        """Return why the controller's last turn came to nothing, if it did."""
+        """Return the error of the controller's last turn, if it failed."""
         return self._failure
 
     def trouble(self) -> str | None:
-        """Say what keeps the loops from working, if anything."""
+        """Return what keeps the loops from working, or ``None``."""
         failure = self._failure
         why = self._leadership.trouble() or (failure.message if failure else None)
         if why is not None and isinstance(failure, Unavailable):
@@ -160,7 +160,7 @@ class Embedded:
         return None if self.configuring is None else self.configuring.reload(caller)
 
     def refusal(self) -> Unavailable | None:
-        """Say why this process may write nothing, also not what only asks for something, if it may not."""
+        """Return why this process may write nothing, not even requests; ``None`` if it may."""
         return self._leadership.refusal()
 
     def _tick(self) -> float:
@@ -180,15 +180,15 @@ class Embedded:
         return _STANDBY_S
 
     def _failed(self, event: str, error: HoldfastError) -> None:
-        """Remember what keeps the controller from working; told once, however often and in which words it comes."""
+        """Remember what keeps the controller from working, and log it once, however often it recurs."""
         if self._failure is None or event != self._last_message:
             _log.warning("%s: %s", event, error, exc_info=not isinstance(error, Conflict | Unavailable))
         self._failing_since = self._clock.now() if self._failure is None else self._failing_since
         self._failure, self._last_message = error, event
 
     def _rest_s(self) -> float | None:
-        """Return how long to wait on if there is nothing to do; who has something to do asks whether it leads."""
-        # Forgotten while it works: a tick that raises leaves memory nobody should trust, and the next one rebuilds it.
+        """Return how long to wait if there is nothing to do; only with work to do, the lease is checked."""
+        # Forgotten while it works: if it raises, its memory cannot be trusted, and the next turn rebuilds it.
         controller, self._controller, now = self._controller, None, monotonic()
         busy = (
             controller is None or self._hinted or self._mailbox.waiting or now >= self._due_at or controller.has_news()
@@ -208,7 +208,8 @@ class Embedded:
         ticked = controller.tick(exchanges, look=hinted)
         self._controller = controller
         ahead = {}
-        for exchange in self._mailbox.take():  # who asked during the tick, which changed the answer: else it came later
+        # Exchanges that arrived during a tick that changed their answer would otherwise get it only after the next.
+        for exchange in self._mailbox.take():
             answered = ticked.responses.get(exchange.executor)
             if exchange.executor in ticked.changed and (answered is None or answered.sequence != exchange.sequence):
                 ahead[exchange.executor] = controller.answer(exchange)
@@ -240,7 +241,7 @@ class Embedded:
         return min(self._poll_s(now), max(0.0, due_s))
 
     def _loaded(self) -> Controller:
-        # A commit whose answer was lost has ended once the lease is taken, so what is read is what there is.
+        # Once the lease is taken, a commit whose answer was lost has ended, so what is read now is final.
         self._epoch = self._leadership.take()
         with loading_records():
             return Controller(
@@ -263,10 +264,10 @@ def driving(settings: Settings, directory: DataDir, *, places: bool = True) -> I
     A process that is forked meanwhile drives nothing, and ends nothing when it leaves the context.
 
     Yields:
-        Raises what nobody gets over by waiting, if such a thing has happened to whoever drives here.
+        A function that raises an error that waiting does not cure, if one has happened to the loops here.
 
     Raises:
-        Conflict: The directory is a copy of one that is in use, or its database is not the one it had.
+        Conflict: The directory is a copy of one that is in use, or its database was replaced.
         EngineError, Internal: The engine does not start; the database is damaged.
     """
     driver, driving_process = _Driver(settings, directory, places=places), os.getpid()
@@ -282,7 +283,7 @@ def driving(settings: Settings, directory: DataDir, *, places: bool = True) -> I
 
 
 class _Driver:
-    """Holds the directory and the loops once it has them."""
+    """Takes the directory as soon as it is free, and runs the loops."""
 
     def __init__(self, settings: Settings, directory: DataDir, *, places: bool) -> None:
         self._settings = settings
@@ -293,7 +294,7 @@ class _Driver:
         self._failure: HoldfastError | None = None
 
     def watch(self) -> float:
-        """Try again until it drives; returns when to call again."""
+        """Try again until it drives; returns how long to wait before the next call."""
         try:
             self.try_to_drive()
         except HoldfastError as error:
@@ -310,7 +311,7 @@ class _Driver:
                 stack.callback(ownership.release)
                 self._embedded = start_embedded(stack, self._settings, self._directory, ownership, places=self._places)
             except Unavailable:
-                return  # somebody else drives, or the database is away for now
+                return  # another process drives, or the database is not available now
             self._held = stack.pop_all()
 
     def require_working(self) -> None:
@@ -336,9 +337,9 @@ def start_embedded(
     """Start controller and executor on a data directory this process owns; the stack ends them.
 
     Raises:
-        Unavailable: Another process leads the database, or the database is not there.
+        Unavailable: Another process leads the database, or it cannot be reached.
         EngineError: Programs are held by another version, or the engine does not start.
-        Internal: The database is damaged, or lacks what was written last.
+        Internal: The database is damaged, or older than what was written last.
     """
     require_compatible(directory.runs)
     store = wiring.store(settings, directory)
@@ -350,7 +351,7 @@ def start_embedded(
     stack.callback(leadership.step_down)
     ownership.led(leadership.take())
     tokens, telemetry = running.tokens(directory), None if serving is None else serving.telemetry
-    identity = running.nothing_told if serving is None else partial(tokens.environment, serving.url)
+    identity = running.no_variables if serving is None else partial(tokens.environment, serving.url)
     limits = ControllerSettings(places=places, pods=running.pods(settings), hopeless=running.hopeless(settings))
     limits = evolve(limits, token_digest=tokens.digest)
     engine = running.engine(settings, directory, ownership, identity)
@@ -388,7 +389,7 @@ def _both(first: Callable[[], float], other: Callable[[], float]) -> float:
 
 @contextmanager
 def loading_records() -> Iterator[None]:
-    """Do not collect garbage while a store is read into memory, and leave alone afterwards what was read.
+    """Suspend garbage collection while a store is read into memory, and exempt what was read from it afterwards.
 
     Otherwise a million waiting jobs would cost seconds at start-up and pauses afterwards.
     """

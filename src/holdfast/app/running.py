@@ -1,6 +1,6 @@
-"""Puts the parts together that run programs: who owns and leads, the engine, and how patient it is.
+"""Wires the parts that run programs: ownership, leadership, the engine and their settings.
 
-A command that only asks or submits needs none of them, and pays for none.
+A command that only asks or submits needs none of them, and does not pay for their imports.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from holdfast.ports.store import ControllerStore
 
 _KEY = "job-tokens"
-"""The file with the key from which tokens of jobs are made."""
+"""The file with the key of the tokens of jobs."""
 
 
 def own(settings: Settings, directory: DataDir, purpose: str) -> Ownership:
-    """Take the data directory, and the file of its database where it is one, for this process alone.
+    """Take the data directory, and its database if that is a file, for this process alone.
 
     Raises:
         DataDirLocked: Another process has one of them.
@@ -60,10 +60,10 @@ def own(settings: Settings, directory: DataDir, purpose: str) -> Ownership:
 
 
 def leadership(settings: Settings, directory: DataDir, ownership: Ownership, opened: ControllerStore) -> Leadership:
-    """Return the lease of this process on its database; not taken yet.
+    """Return the lease of this process on its database, which is not taken yet.
 
-    Whoever holds the file of a database knows that every process which led it before is dead. On a database server
-    that is known only of those on the same data directory.
+    A process that holds the file of a database knows that every process that led it before is dead. On a database
+    server that is known only of those with the same data directory.
 
     Raises:
         Refused, InvalidSetting: Programs cannot run as the settings say.
@@ -76,19 +76,19 @@ def leadership(settings: Settings, directory: DataDir, ownership: Ownership, ope
         SystemClock(),
         terms=terms(settings, ownership),
         heir_of=heir_of,
-        # With its file, a directory may be copied, and gets another word: whoever has the file has those of jobs.
+        # A copied directory gets a new word; with a database in a file, it has the files of jobs as well.
         place="" if ownership.has_database else ownership.word,
         runs_as=RunsAs(account() if accounts_of(settings) is None else None),
     )
 
 
 def terms(settings: Settings, ownership: Ownership) -> Terms:
-    """Return how long a lease is; one on a database server protects programs, too."""
+    """Return the terms of the lease; one on a database server protects programs, too."""
     return ALONE if ownership.has_database else shared(settings.lease)
 
 
 def tokens(directory: DataDir) -> RunTokens:
-    """Return what makes the tokens of runs.
+    """Return the maker of the tokens of runs.
 
     Raises:
         Refused: The file of the key is another user's, or others can read or write it.
@@ -97,8 +97,8 @@ def tokens(directory: DataDir) -> RunTokens:
     return RunTokens(kept_token(directory, _KEY).encode())
 
 
-def nothing_told(_uid: str) -> Mapping[str, str]:
-    """Return no variables, where there is no server that a run could show its token."""
+def no_variables(_uid: str) -> Mapping[str, str]:
+    """Return no variables, as without a server a run needs no token."""
     return {}
 
 
@@ -111,10 +111,10 @@ def engine(
     """Open the local-process engine; its programs end when no server has kept a lease for them.
 
     Args:
-        settings: What the operator set.
+        settings: The settings.
         directory: Where programs run.
-        ownership: Of the directory.
-        identity: Returns the variables of a run that has a token of its own, by its uid.
+        ownership: The ownership of the directory.
+        identity: Returns the variables with a run's own token, by the uid of the run.
     """
     offered = nodes(settings)
     opened = ProcessEngine(
@@ -135,7 +135,7 @@ def engine(
 
 
 def watch_pressure(opened: ProcessEngine, directory: DataDir, settings: Settings) -> None:
-    """Have an engine told when its machine runs out of anything, as long as it is open, if anybody wants that."""
+    """Report pressure on the machine to an engine while it is open, if there are thresholds for evictions."""
     if not settings.evict_below:
         return
     thresholds = reclaiming(settings.evict_below, settings.evict_reclaim)
@@ -151,7 +151,7 @@ def watch_pressure(opened: ProcessEngine, directory: DataDir, settings: Settings
 
 
 def watch_devices(opened: ProcessEngine, handed_out: Sequence[Device], settings: Settings) -> None:
-    """Have an engine told how its GPUs are, as long as it is open; only NVIDIA's driver can tell."""
+    """Report the health of its GPUs to an engine while it is open; only NVIDIA's driver knows it."""
     watched = [device for device in handed_out if device.maker != AMD]
     if not watched or not has_driver():
         return
@@ -166,7 +166,7 @@ def watch_devices(opened: ProcessEngine, handed_out: Sequence[Device], settings:
 
 
 def pods(settings: Settings) -> PodSettings:
-    """Return how patient jobs made of pods are; the base is also that of programs that start again in their pod."""
+    """Return the backoff of jobs made of pods, whose base is also that of programs restarted in their pod."""
     usual = PodSettings()
     jobs, programs = usual.backoff, usual.crash_backoff
     base_s, most_s = settings.pod_backoff, settings.pod_backoff_max
@@ -177,12 +177,12 @@ def pods(settings: Settings) -> PodSettings:
 
 
 def hopeless(settings: Settings) -> HopelessAfter:
-    """Return how long jobs wait that no node could ever hold."""
+    """Return how long jobs that no node could ever hold wait."""
     return HopelessAfter(settings.unschedulable_after, settings.door_unschedulable_after)
 
 
 def nodes(settings: Settings) -> Sequence[NodeInfo]:
-    """Return the nodes this machine is divided into, with the capacity the operator set.
+    """Return the nodes that this machine is divided into, with their capacity by the settings.
 
     Raises:
         InvalidSetting: The memory setting is not a size.
@@ -208,10 +208,10 @@ def nodes(settings: Settings) -> Sequence[NodeInfo]:
 
 
 def devices(settings: Settings) -> Sequence[Device]:
-    """Return the GPUs that are handed out: those that are declared, else as many as are wanted of those found.
+    """Return the GPUs to hand out: those that a file declares, or as many of those found as the settings say.
 
     Raises:
-        InvalidSetting: The file that declares them cannot be read, or not be understood.
+        InvalidSetting: The file cannot be read, or is not valid.
     """
     if settings.devices is not None:
         try:
@@ -229,10 +229,10 @@ def devices(settings: Settings) -> Sequence[Device]:
 
 
 def refuse_loss(settings: Settings, directory: DataDir, ownership: Ownership) -> None:
-    """Make sure that a database in a file has what its last owner had written there when it began.
+    """Check that a database in a file is not older than what its last owner wrote.
 
     Raises:
-        Internal: It has not.
+        Internal: It is older.
         Unavailable: It cannot be read right now.
     """
     file = upkeep.file_of(wiring.database(settings, directory))

@@ -1,7 +1,6 @@
 """The server process: API, controller and local executor together on one data directory.
 
-It owns the directory, leaves its address and its token there, listens on a loopback address, and on SIGTERM or
-Ctrl-C stops without touching the runs.
+It owns the directory, publishes its address and token there, and stops on SIGTERM or Ctrl-C without touching the runs.
 """
 
 from __future__ import annotations
@@ -75,20 +74,20 @@ def serve(
     Args:
         host: Address to listen on; by default that of the settings, else a loopback address.
         port: Port to listen on; 0 picks a free one.
-        settings: Where its data are, and all else; by default the environment's.
+        settings: Its settings; by default the environment's.
         started: Called with the URL and the addresses of the doors, by name, once requests are served.
 
     Raises:
-        Refused, InvalidSetting: It is not safe to listen there, or the token or the socket cannot be trusted.
+        Refused, InvalidSetting: Listening there is not safe, or the token or the socket cannot be trusted.
         DataDirLocked: Another process owns the data directory, or the file of its database.
         Conflict: The data directory is a copy of one that is in use, or its database is gone.
         Unavailable: Port or socket is taken, the directory cannot be written, or another machine leads the database.
         EngineError: Programs are held by another version, or the engine does not start.
-        Internal: The database is damaged, or lacks what was written last.
+        Internal: The database is damaged, or older than what was written last.
     """
     settings = settings or read_settings()
     log.configure(settings.log_level)
-    _end_aloud()
+    _report_fatal_signals()
     host, port = _address(host, port, settings)
     network.require_safe(host, settings)
     directory = DataDir(settings.data)
@@ -125,10 +124,11 @@ def serve(
         server.run(sockets=places.sockets)
 
 
-def _end_aloud() -> None:
-    """Have it be said where the kernel ends the process, as over a mapped file that cannot be written."""
+def _report_fatal_signals() -> None:
+    """Print a traceback if the kernel kills the process, as over a mapped file that cannot be written."""
     faulthandler.enable(all_threads=False)
-    os.unsetenv("RUST_BACKTRACE")  # with it, a library that is refused memory waits for itself, and all with it
+    # With backtraces, a Rust library that gets no memory deadlocks, and the process with it.
+    os.unsetenv("RUST_BACKTRACE")
 
 
 def _address(host: str | None, port: int | None, settings: Settings) -> tuple[str, int]:
@@ -150,7 +150,7 @@ def _announce(stack: ExitStack, directory: DataDir, address: ServerAddress) -> N
 
 
 def _entrance(host: str, settings: Settings, token: str) -> Entrance:
-    """Say who is let in, and begin to read an issuer's keys."""
+    """Describe who is let in, and begin to read an issuer's keys."""
     network.warn_of_one_account(host, settings)
     peer = accounts.own_peers() if settings.run_as == "self" else accounts.every_peer
     owner = evolve(accounts.account(), via=Via.TOKEN)
@@ -192,7 +192,7 @@ def _guarded(host: str, settings: Settings) -> type[connections.GuardedProtocol]
 
 def _configured(app: FastAPI, host: str, port: int, settings: Settings) -> uvicorn.Config:
     allowed = connections.bounds(settings.connections, settings.request_timeout, doors=len(settings.doors))
-    # Of a proxy's word who asked, only that of a named one counts; on a loopback address whoever is there may be one.
+    # Only a named proxy's word on its client counts; on a loopback address any local program may be a proxy.
     proxies = [
         str(proxy_network.network_address) if proxy_network.num_addresses == 1 else str(proxy_network)
         for proxy_network in settings.proxy
@@ -206,7 +206,7 @@ def _configured(app: FastAPI, host: str, port: int, settings: Settings) -> uvico
         lifespan="off",
         ws="none",
         http="h11",
-        loop="asyncio",  # which accepts as we say; another accepts by itself
+        loop="asyncio",  # it accepts connections as ``Listener`` says; another loop would not
         forwarded_allow_ips=proxies or ([] if network.is_beyond(host) else None),
         backlog=allowed.at_once,
         timeout_graceful_shutdown=_SHUTDOWN_S,
@@ -214,7 +214,7 @@ def _configured(app: FastAPI, host: str, port: int, settings: Settings) -> uvico
 
 
 def warn_of_weak_containment(nodes: Sequence[NodeInfo]) -> None:
-    """Say so where no control group can hold a run."""
+    """Warn if no control group can contain runs."""
     if any(node.labels.get(CONTAINMENT_LABEL) == "supervisor" for node in nodes):
         _log.warning(
             "no control groups can be created here: memory is watched, not limited, processes are not counted, and a"
@@ -223,57 +223,56 @@ def warn_of_weak_containment(nodes: Sequence[NodeInfo]) -> None:
 
 
 def _reread_by_sighup(embedded: Embedded) -> None:
-    """Read the configuration file again on SIGHUP; where there is none, the signal does what it did."""
+    """Read the configuration file again on SIGHUP; without one, the signal keeps its effect."""
     if embedded.configuring is not None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGHUP, lambda *_: embedded.reconfigure())
 
 
-class _ToldToEnd(BaseException):
-    """Passes every ``except Exception`` on its way out.
+class _Terminated(BaseException):
+    """SIGTERM was received; passes every ``except Exception`` on its way out.
 
-    By default SIGTERM ends a process on the spot, and leaves lease, address and write-ahead log as after a crash.
+    By default the signal ends a process on the spot, which leaves lease, address and write-ahead log as after a crash.
     """
 
 
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
-    """Leave the context in good order on SIGTERM; outside the main thread signals are somebody else's."""
+    """Leave the context in good order on SIGTERM; outside the main thread signals are not ours to handle."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signal.signal(signal.SIGTERM, _end)
     try:
-        with suppress(_ToldToEnd):
+        with suppress(_Terminated):
             yield
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
 def _end(*_: object) -> NoReturn:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: a second one must not cut the first one short
-    raise _ToldToEnd
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not interrupt the clean-up after the first
+    raise _Terminated
 
 
 class Readiness:
-    """Asks the parts of a server, which come to it one after the other; a reason nearer to the cause comes first."""
+    """Whether a server can work, by its parts, which start one after another; the nearest cause comes first."""
 
     def __init__(self, telemetry: Telemetry, ownership: Ownership) -> None:
-        """Begin without loops, which is not ready."""
         self.telemetry = telemetry
         self._ownership = ownership
         self._embedded: Embedded | None = None
 
     def started(self, embedded: Embedded) -> None:
-        """Ask the loops, too."""
+        """Include the loops from now on."""
         self._embedded = embedded
 
     def ready(self) -> str | None:
-        """Say what keeps the server from working, if anything."""
+        """Return what keeps the server from working, or ``None``."""
         loops = self._embedded.trouble() if self._embedded is not None else None
         return self._ownership.trouble() or loops or self.telemetry.ready()
 
     def written(self) -> None:
-        """Tell the loops that something may have been asked of them."""
+        """Wake the loops, as there may be a new request."""
         if self._embedded is not None:
             self._embedded.wake()
 
@@ -282,7 +281,7 @@ class Readiness:
         return None if self._embedded is None else self._embedded.reload(caller)
 
     def refusal(self) -> Unavailable | None:
-        """Say why nothing may be taken in, if so: what is stored here would be lost, or is another's to store."""
+        """Return why the server accepts no writes, or ``None``: they would be lost, or are another's to store."""
         trouble = self._ownership.trouble()
         if trouble is not None:
             return Unavailable(trouble, hint=_START_AGAIN)

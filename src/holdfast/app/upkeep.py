@@ -34,12 +34,12 @@ def _surroundings() -> tuple[Settings, DataDir, str]:
 
 
 def upgrade() -> tuple[str, str | None, str]:
-    """Bring the database to the schema this version needs; returns its place, and the schema before and after.
+    """Upgrade the database to the schema of this version; returns its place, and the schema before and after.
 
     Raises:
-        Conflict: A newer Holdfast made it.
+        Conflict: A newer Holdfast wrote it.
         DataDirLocked: A server is running on it.
-        EngineError: Programs run under another version of Holdfast, which needs the schema it has.
+        EngineError: Programs run under another version of Holdfast, which needs the current schema.
         Unavailable, Internal: It cannot be reached, or is damaged.
     """
     settings, directory, place = _surroundings()
@@ -52,7 +52,7 @@ def upgrade() -> tuple[str, str | None, str]:
 
 
 def check() -> DatabaseHealth:
-    """Look at the database; what is wrong with it is part of the answer.
+    """Examine the database; damage is part of the result.
 
     Raises:
         Unavailable: It cannot be reached or read right now.
@@ -71,11 +71,11 @@ def backup(target: Path) -> int:
 
 
 def restore(source: Path, *, resume: bool) -> Path | None:
-    """Put a backup in the database's place; returns where the one that was there is kept.
+    """Replace the database by a backup; returns where the replaced database is kept, if there was one.
 
     Args:
         source: The backup.
-        resume: Whether what it has that waits may start at once; else nothing does before ``resume``.
+        resume: Whether its waiting jobs may start at once; if not, nothing starts before ``resume``.
 
     Raises:
         DataDirLocked: A server or a command is using it.
@@ -93,7 +93,7 @@ def restore(source: Path, *, resume: bool) -> Path | None:
 
 
 def pause() -> None:
-    """Have nothing started any more, also while a server runs, as after a restore with a database server's own tools.
+    """Start nothing more, also while a server runs, as after a restore with a database server's own tools.
 
     Raises:
         Conflict: The directory is a copy of one that is in use.
@@ -105,7 +105,7 @@ def pause() -> None:
 
 
 def resume() -> bool:
-    """Have what waits started again, also while a server runs; returns whether it was not.
+    """Start waiting jobs again, also while a server runs; returns whether the database was paused.
 
     Raises:
         Conflict: The directory is a copy of one that is in use.
@@ -128,7 +128,7 @@ def _caller() -> Caller:
 
 
 def prune(*, older_than_s: float, keep: int, dry_run: bool) -> Iterator[int]:
-    """Forget jobs that ended longer ago, also while a server runs; yields how many after each bounded step.
+    """Delete jobs that ended longer ago, also while a server runs; yields how many after each bounded step.
 
     Raises:
         Conflict: The directory is a copy of one that is in use.
@@ -150,7 +150,7 @@ def prune(*, older_than_s: float, keep: int, dry_run: bool) -> Iterator[int]:
 
 
 def refuse_damage(settings: Settings, directory: DataDir) -> None:
-    """Make sure, before anybody relies on it, that the database is there and whole.
+    """Check that the database exists and is sound, before anything relies on it.
 
     Raises:
         Conflict: Its file is gone.

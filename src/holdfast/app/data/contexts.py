@@ -1,7 +1,7 @@
-"""Servers that a person has named, with the tokens to get in, and which of them is asked when nothing else is said.
+"""The servers that a person has named, with their tokens, and which of them commands use by default.
 
-The list is a file that only its owner can read. A token is in the keyring of the desktop where there is one, and else
-in that file.
+The list is a file that only its owner can read. Tokens are in the keyring of the desktop if there is one, otherwise in
+that file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Context(Struct, frozen=True):
     name: str
     url: str
     token: str | None = None
-    """Where the token is not in a keyring."""
+    """The token, if it is not in a keyring."""
     in_keyring: bool = False
 
 
@@ -47,10 +47,10 @@ class _Keyring(Protocol):
 
 
 class Contexts:
-    """The list, as it was when it was read; whoever changes it last is right."""
+    """The list as it was read; the last change wins."""
 
     def __init__(self) -> None:
-        """Read it.
+        """Read the list.
 
         Raises:
             Refused: It is another user's, or others can read or write it.
@@ -68,16 +68,16 @@ class Contexts:
             message = f"cannot read {self.file}: {error.strerror}"
             raise Unavailable(message) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            message = f"{self.file} is not what `holdfast login` writes"
+            message = f"{self.file} was not written by `holdfast login`"
             raise Unavailable(message, hint=_OTHERWISE) from error
 
     @property
     def all(self) -> Mapping[str, Context]:
-        """Every one, by name."""
+        """All contexts, by name."""
         return self._known
 
     def named(self, name: str) -> Context:
-        """Return one.
+        """Return a context by its name.
 
         Raises:
             NotFound: There is none of that name.
@@ -88,22 +88,22 @@ class Contexts:
         return self._known[name]
 
     def add(self, name: str, url: str, token: str | None = None, *, replace: bool = False) -> Context:
-        """Add one, or replace what has its name.
+        """Add a context, or replace the one with its name.
 
         Raises:
             Conflict: The name is taken.
             Unavailable: It cannot be written.
         """
         if name == LOCAL or (name in self._known and not replace):
-            message = f"there is a context {name!r} already"
+            message = f"a context {name!r} exists already"
             raise Conflict(message, hint=f"choose another name, or remove it: holdfast context remove {name}")
-        in_keyring = token is not None and _is_kept(name, token)
+        in_keyring = token is not None and _put_in_keyring(name, token)
         self._known[name] = context = Context(name, url, None if in_keyring else token, in_keyring)
         self._write()
         return context
 
     def use(self, name: str) -> None:
-        """Have one asked from now on when nothing else is said.
+        """Use a context by default from now on.
 
         Raises:
             NotFound: There is none of that name.
@@ -113,24 +113,24 @@ class Contexts:
         self._write()
 
     def remove(self, name: str) -> None:
-        """Forget one and its token; if it was the current one, none is.
+        """Remove a context and its token; if it was the current one, none is current.
 
         Raises:
             NotFound, Unavailable: As ``use``.
         """
         keyring = _keyring() if self.named(name).in_keyring else None
         if keyring is not None:
-            with suppress(Exception):  # it was removed there, each keyring says so in its own way
+            with suppress(Exception):  # removed already, which each keyring reports in its own way
                 keyring.delete_password(_SERVICE, name)
         del self._known[name]
         self.current = LOCAL if self.current == name else self.current
         self._write()
 
     def token(self, name: str) -> str | None:
-        """Return the token of one, if it has any.
+        """Return the token of a context, if it has one.
 
         Raises:
-            Unavailable: It is in a keyring that is not there or not open.
+            Unavailable: It is in a keyring that is missing or locked.
         """
         context = self.named(name)
         if not context.in_keyring:
@@ -138,8 +138,8 @@ class Contexts:
         keyring = _keyring()
         try:
             password = keyring.get_password(_SERVICE, name) if keyring is not None else None
-        except Exception as error:  # of each keyring's own
-            message = f"the keyring does not give the token of {name}: {error}"
+        except Exception as error:  # each keyring has its own errors
+            message = f"the token of {name} cannot be read from the keyring: {error}"
             raise Unavailable(message) from error
         if password is None:
             message = f"the token of {name} is not in the keyring"
@@ -169,10 +169,10 @@ class Contexts:
 
 
 def chosen(name: str | None) -> tuple[str, str | None] | None:
-    """Return the address and the token of a context, by default of the current one; ``None``: there is none.
+    """Return the address and the token of a context, by default of the current one; ``None`` if there is none.
 
     Raises:
-        InvalidSetting: There is none of the name that was given.
+        InvalidSetting: There is none of the given name.
         Refused, Unavailable: The list or the token cannot be read.
     """
     if name == LOCAL or (name is None and not (_place() / _FILE).exists()):
@@ -191,10 +191,10 @@ def _place() -> Path:
     return platformdirs.user_config_path("holdfast", appauthor=False)
 
 
-def _is_kept(name: str, token: str) -> bool:
-    """Put a token into the keyring; returns whether there is one that took it."""
+def _put_in_keyring(name: str, token: str) -> bool:
+    """Put a token into the keyring, and return whether there is one that accepted it."""
     keyring = _keyring()
-    with suppress(Exception):  # of each keyring's own: locked, without a desktop, refused
+    with suppress(Exception):  # each keyring has its own errors: locked, without a desktop, refused
         if keyring is not None:
             keyring.set_password(_SERVICE, name, token)
             return True
@@ -202,7 +202,7 @@ def _is_kept(name: str, token: str) -> bool:
 
 
 def _keyring() -> _Keyring | None:
-    """Return the keyring of this desktop, if there is one that keeps anything."""
+    """Return the keyring of this desktop, if there is one that stores anything."""
     try:
         import keyring
         from keyring.backends import fail, null

@@ -1,4 +1,4 @@
-"""The data directory: its layout, and where its server is. Ownership is in ``ownership``."""
+"""The data directory: its layout, and the address of its server. ``ownership`` says who may use it."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class ServerAddress(Struct, frozen=True):
     token: str
     pid: int
     doors: Mapping[str, str] = field(default_factory=dict)
-    """Addresses of the doors that are open, by their names."""
+    """The addresses of open doors, by name."""
 
 
 class DataDir:
-    """A data directory, made on first use with mode 0700."""
+    """A data directory, created on first use with mode 0700."""
 
     def __init__(self, path: Path) -> None:
-        """Make the directory.
+        """Create the directory if it does not exist.
 
         Raises:
-            Unavailable: It cannot be made or written.
+            Unavailable: It cannot be created or written.
             Refused: It is another user's, or others can write there.
         """
         self.path = path
@@ -65,17 +65,17 @@ class DataDir:
 
     @property
     def blobs(self) -> Path:
-        """Where what is sent along with jobs is; made when something is kept there."""
+        """Where files sent along with jobs are; created when the first is stored."""
         return self.path / "blobs"
 
     @property
     def secrets(self) -> Path:
-        """Where secrets are, unless they are elsewhere; made when one is kept there."""
+        """Where secrets are, unless a setting names another folder; created when the first is stored."""
         return self.path / "secrets"
 
     @property
     def reserve(self) -> Reserve:
-        """What is kept of its disk."""
+        """The space reserved on its disk."""
         return Reserve(self.path)
 
     @property
@@ -85,8 +85,8 @@ class DataDir:
     def server(self) -> ServerAddress | None:
         """Return the address of the server that runs here.
 
-        A server holds the lock of the file it left; a file of one that was killed is locked by nobody, whoever
-        has its process number by now.
+        A running server holds the lock of the file with its address. Nobody holds that of a killed server, even if
+        another process has its number by now.
 
         Raises:
             Refused: The directory or the file is another user's, or others can write it.
@@ -103,7 +103,7 @@ class DataDir:
             return None
 
     def announce(self, address: ServerAddress) -> None:
-        """Leave a server's address and token, readable by its owner only, for as long as this process lives.
+        """Publish a server's address and token, readable by its owner only, for as long as this process lives.
 
         Raises:
             Unavailable: The directory cannot be written.
@@ -125,7 +125,7 @@ class DataDir:
         fresh.replace(self._server_file)
 
     def withdraw(self) -> None:
-        """Take the address away, unless another server's has taken its place."""
+        """Remove the address, unless it is another server's by now."""
         if self._announced is None:
             return
         with suppress(OSError):
@@ -136,24 +136,24 @@ class DataDir:
 
 
 class Reserve:
-    """A little of the disk, kept so that a job that fills it can still be cancelled."""
+    """A little space reserved on the disk, so that a job that fills the disk can still be cancelled."""
 
     def __init__(self, folder: Path) -> None:
-        """Keep it in a folder; ``keep`` makes it."""
+        """Reserve it in a folder; ``keep`` creates it."""
         self._file = folder / "reserve"
 
     def keep(self) -> float:
-        """Make it if it is not there and there is plenty of room; returns when to look again."""
+        """Create it if it is missing and the disk has plenty of room; returns when to check again."""
         if not self._file.exists() and self._room() > _PLENTY * RESERVE_BYTES:
             fresh = self._file.with_suffix(".new")
             with suppress(OSError):
                 with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE), "wb") as file:
-                    file.write(os.urandom(RESERVE_BYTES))  # what holds no zeros is stored in full everywhere
+                    file.write(os.urandom(RESERVE_BYTES))  # zeros might take no space on some file systems
                 fresh.replace(self._file)
         return _LOOK_AGAIN_S
 
     def give_up(self) -> bool:
-        """Make room of it where there is none; returns whether it did."""
+        """Release it if the disk is full, and return whether it did."""
         if self._room() >= RESERVE_BYTES:
             return False
         try:

@@ -1,8 +1,8 @@
-"""Whose a data directory and its database are: the one process that may write them.
+"""Which process owns a data directory and its database: only that one may write them.
 
 An owner locks two files of the directory, so that deleting one lets nobody in, and one beside a SQLite file, which
-directories may share. Locks die with their process. A copy of a directory is told from the original by what the
-directory was when its identity was written.
+directories may share. Locks end with their process. A copy of a directory differs from the original in the path and
+inode that its identity records.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ _ELSEWHERE = "stop that process, or set HOLDFAST_DATA to another directory"
 
 
 class Identity(Struct, frozen=True):
-    """Which directory it is."""
+    """Identifies a directory."""
 
     word: str
-    """No other directory has it, except copies."""
+    """Unique to the directory and its copies."""
     path: str = ""
-    """Where it was when an owner last looked."""
+    """Where it was when an owner last took it."""
     device: int = 0
     inode: int = 0
 
     def is_at(self, path: Path) -> Identity:
-        """Return the same word for where it is now."""
+        """Return the identity with the place where the directory is now."""
         status = path.stat()
         return evolve(self, path=str(path.resolve()), device=status.st_dev, inode=status.st_ino)
 
     def is_same_place(self, other: Identity) -> bool:
-        """Whether both are one directory, which may have been renamed, or put back where it was."""
+        """Whether both are one directory, which may have been renamed or restored in place."""
         return self.path == other.path or (self.device, self.inode) == (other.device, other.inode)
 
 
 def _read_identity(text: str) -> Identity | None:
-    """Read what ``identity`` holds."""
+    """Parse the content of ``identity``."""
     with suppress(ValueError, TypeError):
         return Identity(**json.loads(text))
     return None
 
 
 def word_of(directory: DataDir) -> str:
-    """Return the word of a data directory, whoever holds it; empty if nobody ever did."""
+    """Return the word of a data directory, whoever owns it; empty if it never had an owner."""
     with suppress(OSError):
         identity = _read_identity(read_trusted(directory.path / _IDENTITY))
         return identity.word if identity is not None else ""
@@ -65,18 +65,18 @@ def word_of(directory: DataDir) -> str:
 
 
 class Ownership:
-    """A data directory and the file of its database, held by this process."""
+    """The ownership of a data directory and its database file by this process."""
 
     def __init__(self, directory: DataDir, database: Path | None, purpose: str) -> None:
-        """Take everything or nothing, without waiting.
+        """Take both or neither, without waiting.
 
         Args:
             directory: The data directory.
-            database: Its SQLite file, there or elsewhere; ``None`` where a server keeps the data.
-            purpose: What for, told to whoever comes too late.
+            database: Its SQLite file, there or elsewhere; ``None`` if a database server has the data.
+            purpose: What this process does, for the message to the next one.
 
         Raises:
-            DataDirLocked: Another process has the directory or the file; the message says which.
+            DataDirLocked: Another process owns the directory or the file; the message says which.
             Conflict: The directory is a copy of one that is in use.
             Refused: The directory or a lock is another user's, or others can write it.
             Unavailable: It cannot be read or written.
@@ -92,7 +92,7 @@ class Ownership:
             lock, record = self._take_both()
             self.word = self._identify(record, directory)
             if database is not None:
-                self._mark = self._take(_mark_of(database), database, told_in=_mark_of(database))
+                self._mark = self._take(_mark_of(database), database, note=_mark_of(database))
                 self._note({"holder": holder})
             with suppress(OSError):
                 lock.write(holder)
@@ -100,19 +100,19 @@ class Ownership:
             stack.pop_all()
 
     def _take_both(self) -> tuple[PrivateLock, PrivateLock]:
-        told_in = self._path / _LOCK
+        note = self._path / _LOCK
         try:
             with trusted_folder(self._path) as folder:
-                lock = self._take(told_in, self._path, told_in=told_in, folder=folder)
-                return lock, self._take(self._path / _IDENTITY, self._path, told_in=told_in, folder=folder)
+                lock = self._take(note, self._path, note=note, folder=folder)
+                return lock, self._take(self._path / _IDENTITY, self._path, note=note, folder=folder)
         except OSError as error:
             raise _unusable(self._path, error) from error
 
-    def _take(self, path: Path, what: Path, *, told_in: Path, folder: int | None = None) -> PrivateLock:
+    def _take(self, path: Path, what: Path, *, note: Path, folder: int | None = None) -> PrivateLock:
         try:
             lock = PrivateLock(path, folder=folder)
         except BlockingIOError:
-            message = f"{what} is held by {_holder(told_in) or 'another process'}"
+            message = f"{what} is held by {_holder(note) or 'another process'}"
             raise DataDirLocked(message, hint=_ELSEWHERE) from None
         except OSError as error:
             raise _unusable(path, error) from error
@@ -120,7 +120,7 @@ class Ownership:
         return lock
 
     def _identify(self, record: PrivateLock, directory: DataDir) -> str:
-        """Return the directory's word; a copy of an idle or vanished one gets its own word.
+        """Return the directory's word; the copy of an idle or vanished directory gets a new one.
 
         Raises:
             Conflict: The original is in use.
@@ -144,14 +144,14 @@ class Ownership:
 
     @property
     def epoch(self) -> int:
-        """The last epoch under which an owner led the database of the file; 0 where there never was one."""
+        """The last epoch in which an owner led the database of the file; 0 if none did."""
         stored_epoch = _marked(_mark_of(self._database)).get("epoch", 0) if self._database else 0
         return stored_epoch if isinstance(stored_epoch, int) else 0
 
     def led(self, epoch: int) -> None:
-        """Note under which epoch this process leads the database, beside the file; from then on all are watched.
+        """Note beside the file in which epoch this process leads, and watch the database's files from now on.
 
-        SQLite writes on into a log that was removed, where nobody else finds it.
+        SQLite goes on writing into a log that was removed, which nobody else can find.
         """
         if self._database is not None:
             self._note({"epoch": epoch})
@@ -159,13 +159,13 @@ class Ownership:
                 self._watch(Path(f"{self._database}{name}"))
 
     def forget_database(self) -> None:
-        """Note that another database takes the place of the file."""
+        """Note that another database replaces the file."""
         if self._mark is not None:
             with suppress(OSError):
                 self._mark.write("{}")
 
     def trouble(self) -> str | None:
-        """Say what became of what is owned, if anything: it is looked at now."""
+        """Check the files now, and return what happened to them, or ``None``."""
         for path, stamp in self._watched.items():
             if _stamp(path) != stamp:
                 return f"{path} was removed or replaced while it is in use"
@@ -177,13 +177,13 @@ class Ownership:
         return None
 
     def release(self) -> None:
-        """Give everything up; double release is fine."""
+        """Give everything up; may be repeated."""
         for lock in reversed(self._locks):
             lock.release()
         self._locks.clear()
 
     def _note(self, more: dict[str, object]) -> None:
-        """Add to what is written beside the database; a full disk must not keep its owner from looking at it."""
+        """Add to the note beside the database; a full disk must not keep its owner from reading it."""
         if self._mark is not None:
             with suppress(OSError):
                 self._mark.write(json.dumps({**_parsed(self._mark.read()), **more}))
@@ -195,14 +195,14 @@ class Ownership:
 
 
 def require_database(file: Path) -> None:
-    """Make sure that a SQLite file is there, if its owner left word that there was a database.
+    """Check that a SQLite file exists, if an earlier owner noted that there was a database.
 
     Raises:
         Conflict: It is gone or empty.
-        Refused: What was left beside it is another user's, or others can write it.
+        Refused: The note beside it is another user's, or others can write it.
     """
     if _marked(_mark_of(file)).get("epoch") and not (file.exists() and file.stat().st_size):
-        message = f"{file} is {'empty' if file.exists() else 'gone'}, and there was a database with jobs"
+        message = f"{file} is {'empty' if file.exists() else 'gone'}, but there was a database with jobs"
         raise Conflict(message, hint=_restore_or_begin_anew(file))
 
 
@@ -211,10 +211,10 @@ def _restore_or_begin_anew(file: Path) -> str:
 
 
 def refuse_copy(directory: DataDir) -> None:
-    """Make sure that a directory which nobody holds here is not a copy of one that is in use; changes nothing there.
+    """Check that a directory is not a copy of one that is in use, without changing anything.
 
     Raises:
-        Conflict: It is: what is written there would never be done where the jobs are.
+        Conflict: It is a copy: requests written there would not reach the jobs.
         Refused: Its identity is another user's, or others can write it.
     """
     with suppress(OSError):
@@ -224,7 +224,7 @@ def refuse_copy(directory: DataDir) -> None:
 
 
 def _require_idle(original: Identity, directory: DataDir) -> None:
-    """Look at the original, whoever's it is: what it says can only make us refuse.
+    """Check the original, whoever owns it: its content can only cause a refusal.
 
     Raises:
         Conflict: It is in use.
@@ -236,7 +236,7 @@ def _require_idle(original: Identity, directory: DataDir) -> None:
             return
         if is_held(place / _LOCK) or is_held(place / _IDENTITY) or is_in_use(place / directory.runs.name):
             message = f"{directory.path} is a copy of {place}, which is in use: both would run the same jobs"
-            hint = f"use {place}; or stop its server and its programs first, and then the copy is independent"
+            hint = f"use {place}; or stop its server and programs first, which makes the copy independent"
             raise Conflict(message, hint=hint)
 
 
@@ -256,7 +256,7 @@ def _parsed(text: str) -> dict[str, object]:
 
 
 def _holder(path: Path) -> str:
-    """Return who says that they hold a lock."""
+    """Return the holder that a lock file names."""
     text = _text_of(path).strip()
     return str(_parsed(text).get("holder", "")) if text.startswith("{") else text
 
@@ -279,15 +279,15 @@ def _unusable(path: Path, error: OSError) -> Unavailable:
 
 
 class PrivateLock:
-    """A locked file that nobody else of the machine can open: whoever can open it can keep us out."""
+    """A lock on a file that no other user can open, because whoever can open it can block this process."""
 
     def __init__(self, path: Path, *, folder: int | None = None) -> None:
-        """Take the lock without waiting; ``folder`` is the descriptor of its directory, where that was looked at.
+        """Take the lock without waiting; ``folder`` is the descriptor of its directory, if that is open.
 
         Raises:
-            BlockingIOError: Somebody else has it.
+            BlockingIOError: Another process has it.
             Refused: It is another user's, or others can write it.
-            OSError: The file cannot be had.
+            OSError: The file cannot be opened.
         """
         self._path = path
         fd = open_trusted(path, os.O_RDWR | os.O_CREAT, folder=folder)
@@ -295,24 +295,24 @@ class PrivateLock:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not self.is_in_place():
-                raise BlockingIOError  # noqa: TRY301 - replaced in between, so somebody is at it
+                raise BlockingIOError  # noqa: TRY301 - replaced in between, so another process has it
         except BaseException:
             self._file.close()
             raise
 
     def is_in_place(self) -> bool:
-        """Whether who opens the path finds this file."""
+        """Whether the path still leads to this file."""
         with suppress(OSError):
             return os.path.samestat(os.fstat(self._file.fileno()), self._path.stat())
         return False
 
     def read(self) -> str:
-        """Return what is written in it."""
+        """Return its content."""
         self._file.seek(0)
         return self._file.read()
 
     def write(self, text: str) -> None:
-        """Replace what is written in it.
+        """Replace its content.
 
         Raises:
             OSError: The disk is full, for example.
@@ -323,13 +323,13 @@ class PrivateLock:
         self._file.flush()
 
     def release(self) -> None:
-        """Let go; double release is fine."""
-        with suppress(OSError):  # what could not be written before
+        """Release the lock; may be repeated."""
+        with suppress(OSError):  # of an earlier write
             self._file.close()
 
 
 def is_held(path: Path) -> bool:
-    """Tell whether a process holds a file; also of another owner of it, if we may read it."""
+    """Whether a process holds the lock of a file, which may be another user's if it is readable."""
     try:
         with _opened_at_once(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -341,7 +341,7 @@ def is_held(path: Path) -> bool:
 
 
 def read_at_once(path: Path) -> str:
-    """Read what is written in a file of whoever, which may be a pipe by now.
+    """Read a file of any user without blocking, as it may be a pipe.
 
     Raises:
         OSError: It cannot be read.

@@ -1,4 +1,4 @@
-"""The token of a server: one that a setting gives, else one that is made at its first start and kept."""
+"""The token of a server: from a setting, or created at its first start and stored."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ FLAG = "--token-file"
 
 
 def given_token(settings: ServerReach) -> str | None:
-    """Return the token that the settings give, if they do.
+    """Return the token in the settings, if there is one.
 
     Raises:
-        InvalidSetting: They give two, or name a file that cannot be read or holds no token.
+        InvalidSetting: They have two, or name a file that cannot be read or has no token.
         Refused: The file is another user's, or others can read or write it.
     """
     path, token = settings.token_file, settings.token.get_secret_value() if settings.token else None
     if path is None:
         return token
     if token is not None:
-        raise _wrong(Problem(_FILE, "HOLDFAST_TOKEN is set, too", hint="unset one of them"))
+        raise _wrong(Problem(_FILE, "HOLDFAST_TOKEN is also set", hint="unset one of them"))
     return token_in_file(path, _FILE)
 
 
@@ -44,31 +44,32 @@ def token_in_file(path: Path, named_by: str) -> str:
         named_by: The setting or the flag that names it.
 
     Raises:
-        InvalidSetting: It cannot be read, or holds no token.
+        InvalidSetting: It cannot be read, or has no token.
         Refused: It is another user's, or others can read or write it.
     """
     try:
         text = read_private(path, otherwise=f"set {named_by} to a file of your own")
     except OSError as error:
-        hint = f"make one: (umask 077; openssl rand -hex 32 > {path})"
-        hint = "holdfast token create NAME makes a token; keep it in a file of mode 0600" if named_by == FLAG else hint
+        hint = f"create one: (umask 077; openssl rand -hex 32 > {path})"
+        if named_by == FLAG:
+            hint = "create a token, and store it in a file of mode 0600: holdfast token create NAME"
         raise _wrong(Problem(named_by, f"cannot read {path}: {error.strerror}", hint=hint)) from error
     token = _token_in(text)
     if token is None:
-        raise _wrong(Problem(named_by, f"{path} holds no token", hint="it is one line of printable ASCII characters"))
+        raise _wrong(Problem(named_by, f"{path} has no token", hint="it is one line of printable ASCII characters"))
     return token
 
 
 def kept_token(directory: DataDir, name: str = "token") -> str:
-    """Return the token of the servers of a data directory, one after the other; its owner makes it if there is none.
+    """Return the token of a data directory's servers, and create it if there is none.
 
     Args:
         directory: The directory.
-        name: Of the file; another one is a key of theirs alone.
+        name: The name of the file; another one is another secret of the servers.
 
     Raises:
         Refused: It is another user's, or others can read or write it.
-        Unavailable: It cannot be read or written, or the file holds no token.
+        Unavailable: It cannot be read or written, or the file has no token.
     """
     path = directory.path / name
     try:
@@ -76,22 +77,23 @@ def kept_token(directory: DataDir, name: str = "token") -> str:
             try:
                 token = _token_in(read_private(path, folder=folder))
             except FileNotFoundError:
-                return _made(path, folder)
+                return _create_token(path, folder)
     except OSError as error:
         msg = f"cannot use {path}: {error.strerror}"
         raise Unavailable(msg) from error
     if token is None:
-        msg = f"{path} holds no token"
-        raise Unavailable(msg, hint=f"have a new one made: rm {path}")
+        msg = f"{path} has no token"
+        raise Unavailable(msg, hint=f"remove it, so that a new one is created: rm {path}")
     return token
 
 
-def _made(path: Path, folder: int) -> str:
-    """Make a token; it is on the disk before anybody can use it."""
+def _create_token(path: Path, folder: int) -> str:
+    """Create a token, which is on the disk before anybody can use it."""
     token, fresh = secrets.token_urlsafe(_TOKEN_BYTES), path.with_suffix(".new")
     fd = open_trusted(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, folder=folder)
     with os.fdopen(fd, "w") as file:
-        os.fchmod(fd, _PRIVATE)  # whatever was left there, and whatever the umask
+        # A file left over from before keeps its mode, and the umask may differ.
+        os.fchmod(fd, _PRIVATE)
         file.write(f"{token}\n")
         file.flush()
         os.fsync(fd)

@@ -1,7 +1,7 @@
-"""Which directories and files are believed: those that nobody but the caller and root can have written.
+"""Opens only directories and files that nobody but the caller and root can have written.
 
-Whoever can write the address of a server is sent tokens and secrets; whoever can write a lock decides who may work. So
-what is opened is looked at, not what is there before it is opened: that could be another file by then.
+Anyone who can write the address of a server would be sent tokens and secrets, and anyone who can write a lock would
+decide who may work. The checks are made on what was opened, because a path can lead to another file by then.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _ANOTHER = "set HOLDFAST_DATA to a directory of your own"
 
 @contextmanager
 def trusted_folder(path: Path, *, otherwise: str = _ANOTHER) -> Iterator[int]:
-    """Open a directory, only to find what is in it; a symbolic link to one will do.
+    """Open a directory to find files in it; a symbolic link to one is followed.
 
     Args:
         path: Where it is.
-        otherwise: What else can be done where it is refused.
+        otherwise: What else to do if it is refused.
 
     Yields:
         Its descriptor, for ``open_trusted``.
@@ -49,16 +49,16 @@ def trusted_folder(path: Path, *, otherwise: str = _ANOTHER) -> Iterator[int]:
 
 
 def open_trusted(path: Path, flags: int, *, folder: int | None = None, otherwise: str = _ANOTHER) -> int:
-    """Open a file, and make it private where that is asked for with ``O_CREAT`` and it is not there.
+    """Open a file; ``O_CREAT`` creates it with mode 0600 if it does not exist.
 
     Args:
-        path: Where it is; its last part only counts where ``folder`` is given.
+        path: Where it is; with ``folder`` only its last part counts.
         flags: As for ``os.open``.
         folder: The descriptor of the directory it is in.
-        otherwise: What else can be done where it is refused.
+        otherwise: What else to do if it is refused.
 
     Raises:
-        Refused: It is another user's, others can write it, or it is no plain file.
+        Refused: It is another user's, others can write it, or it is not a plain file.
         OSError: It cannot be opened.
     """
     flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -77,18 +77,18 @@ def open_trusted(path: Path, flags: int, *, folder: int | None = None, otherwise
 
 
 def read_trusted(path: Path) -> str:
-    """Read what a file holds, of a directory that is not looked at.
+    """Read a file without checking its directory.
 
     Raises:
         Refused, OSError: As ``open_trusted``.
-        UnicodeDecodeError: It is no text.
+        UnicodeDecodeError: It is not text.
     """
     with os.fdopen(open_trusted(path, os.O_RDONLY)) as file:
         return file.read()
 
 
 def read_private(path: Path, *, folder: int | None = None, otherwise: str = _ANOTHER) -> str:
-    """Read a file that nobody else can read; who may read one of root's is for root to say.
+    """Read a file that nobody else can read; root may let others read its own.
 
     Raises:
         Refused: As ``open_trusted``, or others can read it.
@@ -99,7 +99,7 @@ def read_private(path: Path, *, folder: int | None = None, otherwise: str = _ANO
         if status.st_mode & _OTHERS_READ and (status.st_uid or not os.geteuid()):
             mode = stat.S_IMODE(status.st_mode)
             message = f"{path} can be read by other users (mode {mode:04o}), who could take over jobs and secrets"
-            raise Refused(message, hint=f"replace what it holds if somebody may have read it, and: chmod go= {path}")
+            raise Refused(message, hint=f"replace its content if somebody may have read it, and: chmod go= {path}")
         return file.read()
 
 
@@ -108,7 +108,7 @@ def _require_trusted(fd: int, path: Path, otherwise: str = _ANOTHER) -> None:
     is_folder = stat.S_ISDIR(status.st_mode)
     if not is_folder and not stat.S_ISREG(status.st_mode):
         raise _odd(path, "is not a plain file", otherwise)
-    if caller and status.st_uid not in {caller, 0}:  # root may use anybody's
+    if caller and status.st_uid not in {caller, 0}:  # root may use anyone's
         message = f"{path} belongs to another user, {_named(status.st_uid)}, who could take over jobs and secrets"
         raise Refused(message, hint=f"run this as that user, or {otherwise}")
     if status.st_mode & _OTHERS_WRITE:

@@ -1,6 +1,6 @@
 """Unix accounts as principals: who runs this process, and who is at the other end of a Unix socket.
 
-Names and groups are the operating system's, which may ask a directory service for them: that can take a while.
+Names and groups come from the operating system, which may ask a directory service, so the functions may block.
 """
 
 from __future__ import annotations
@@ -27,22 +27,23 @@ _NO_SHELLS = ("/nologin", "/false")
 
 
 def account() -> Principal:
-    """Return who runs this process: what the operating system says, not variables that anybody can set."""
+    """Return who runs this process, by the operating system and not by variables that anybody can set."""
     uid = os.geteuid()
-    return Principal(_name(uid) or str(uid), uid=uid)  # a container may run as a number without a name
+    # A container may run as a number without a name.
+    return Principal(_name(uid) or str(uid), uid=uid)
 
 
 def own_peers() -> Callable[[int], Principal]:
-    """Return who is let in by a socket and as whom, where programs run as the server itself: itself and root alone.
+    """Return what identifies callers on a socket if programs run as the server's account: only that and root may call.
 
-    Others' requests would run programs that can read all that the server can.
+    Requests of others would run programs that can read everything that the server can.
     """
     own = account()
 
     def principal(uid: int) -> Principal:
         if uid not in {own.uid, 0}:
             name = _name(uid) or f"the account with the number {uid}"
-            message = f"this server runs programs as {own.name} and takes requests of that account only, not of {name}"
+            message = f"this server runs programs as {own.name} and accepts requests of that account only, not {name}"
             raise Refused(message, hint="start a server of your own: holdfast up")
         return principal_of(uid)
 
@@ -50,7 +51,7 @@ def own_peers() -> Callable[[int], Principal]:
 
 
 def every_peer(uid: int) -> Principal:
-    """Return who is let in by a socket where programs run as who submits them: everybody whom the system knows.
+    """Identify a caller on a socket if programs run as their submitters: everybody with an account may call.
 
     Raises:
         Refused: The number has no account here.
@@ -58,12 +59,12 @@ def every_peer(uid: int) -> Principal:
     principal = principal_of(uid)
     if not _name(uid):
         message = f"there is no account with the number {uid} on the server's machine to run programs as"
-        raise Refused(message, hint="have it made, or have the directory service tell it")
+        raise Refused(message, hint="create it, or make it known to the directory service")
     return principal
 
 
 def named(name: str, table: Mapping[str, str] = MappingProxyType({})) -> Principal | None:
-    """Return who has a name, as the account that a table gives it or else its own, with all groups, if there is one."""
+    """Return the principal of a name, with all groups, if it has an account: by the table, else by its own name."""
     try:
         uid = pwd.getpwnam(table.get(name, name)).pw_uid
     except (KeyError, ValueError):
@@ -72,7 +73,7 @@ def named(name: str, table: Mapping[str, str] = MappingProxyType({})) -> Princip
 
 
 def other_people() -> Sequence[str]:
-    """Name the accounts of people on this machine, beside the one that runs this process."""
+    """Return the names of the accounts of people on this machine, except the one that runs this process."""
     people = (
         account
         for account in pwd.getpwall()
@@ -82,7 +83,7 @@ def other_people() -> Sequence[str]:
 
 
 def is_group(name: str) -> bool:
-    """Whether there is a group of a name."""
+    """Whether there is a group with this name."""
     try:
         grp.getgrnam(name)
     except (KeyError, ValueError):
@@ -91,14 +92,14 @@ def is_group(name: str) -> bool:
 
 
 def principal_of(uid: int) -> Principal:
-    """Return who has a number, with all groups; where the number has no name, it is the name.
+    """Return the principal of an account number with all groups; a number without a name is its own name.
 
     Raises:
-        Refused: It is the number that stands for all accounts the system cannot tell apart.
+        Refused: The number stands for all accounts that the system cannot tell apart.
     """
     if uid == _overflow() and uid != os.geteuid():
-        message = f"an account of another user namespace is no account here: it is seen as number {uid}"
-        raise Refused(message, hint="ask from outside the container, or by HOLDFAST_URL and HOLDFAST_TOKEN")
+        message = f"the account belongs to another user namespace, and is seen here only as number {uid}"
+        raise Refused(message, hint="run the command outside the container, or set HOLDFAST_URL and HOLDFAST_TOKEN")
     try:
         entry = pwd.getpwuid(uid)
     except KeyError:

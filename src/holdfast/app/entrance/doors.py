@@ -1,4 +1,4 @@
-"""Opens the doors by which other systems' clients come in: each speaks their protocol and calls the same operations."""
+"""Opens the doors for other systems' clients: each speaks their protocol, and calls the same operations."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 ARMADA, FLUSTER = "armada", "fluster"
 DOORS = (ARMADA, FLUSTER)
 FLUSTER_BY_GRPC = "fluster-grpc"
-"""What the second address of a door is told under."""
+"""The name of the second address of Fluster's door."""
 ROOT = "root"
 LOCAL = "localhost"
 _FORWARDED = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"})
-"""What a proxy says of whom it asks for."""
+"""The headers by which a proxy names its client."""
 HIGHEST_PORT = 65_535
 _ID_BYTES = 8
 _LISTEN = "HOLDFAST_ARMADA_LISTEN"
@@ -54,31 +54,31 @@ _log = logging.getLogger(__name__)
 
 
 class Visitors(Struct, frozen=True):
-    """Says who comes in by a door."""
+    """Identifies the callers at doors."""
 
     entrance: Entrance
     backend: Backend
     wrong: WrongTokens
     anonymous: Principal | None = None
-    """Who those are who show nothing."""
+    """The caller without a token."""
 
     async def caller(self, authorization: str | None, peer: str) -> Caller:
-        """Return who sent an authorization: a bearer token, or a token as the password of basic authentication.
+        """Return the caller of an authorization: a bearer token, or a token as the password of basic authentication.
 
         Raises:
-            Unauthenticated: It is nobody who may come in.
-            Unavailable: Nobody can say now.
+            Unauthenticated: The authorization gives no access.
+            Unavailable: The caller cannot be determined now.
         """
         return await self._caller(authorization, peer, secrets.token_hex(_ID_BYTES))
 
     async def by_http(self, scope: Scope) -> Caller:
-        """Return who sent a request over HTTP, in the same ways, or by a Unix socket.
+        """Return the caller of a request over HTTP, in the same ways, or by a Unix socket.
 
-        Whoever shows nothing is somebody only where nobody but this machine can have sent it.
+        A request without a token has a caller only if it must come from this machine.
 
         Raises:
-            Unauthenticated: It is nobody who may come in.
-            Unavailable: Nobody can say now.
+            Unauthenticated: The authorization gives no access.
+            Unavailable: The caller cannot be determined now.
         """
         state, (host, port) = scope["state"], scope.get("client") or ("unix", 0)
         headers, request_id = Headers(scope=scope), state["request_id"]
@@ -92,7 +92,7 @@ class Visitors(Struct, frozen=True):
 
     async def _caller(self, authorization: str | None, peer: str, request_id: str) -> Caller:
         try:
-            principal = await self._who(authorization)
+            principal = await self._principal_of(authorization)
         except Unauthenticated:
             if authorization:
                 await self.wrong.wait(_machine(peer))
@@ -101,7 +101,7 @@ class Visitors(Struct, frozen=True):
             return self.backend.caller(principal, origin=peer, request_id=request_id)
         return await asyncio.to_thread(self.backend.caller, principal, origin=peer, request_id=request_id)
 
-    async def _who(self, authorization: str | None) -> Principal:
+    async def _principal_of(self, authorization: str | None) -> Principal:
         own, shown = self.entrance.token, _token_in(authorization or "")
         if own is None or hmac.compare_digest(shown.encode(), own.encode()):
             return self.entrance.owner
@@ -109,17 +109,17 @@ class Visitors(Struct, frozen=True):
             return self.anonymous
         hint = "send the metadata authorization: Bearer TOKEN, or basic with it as the password"
         if authorization is None:
-            hint += "; on the server's own machine HOLDFAST_DOOR_ANONYMOUS says whose calls without one are"
+            hint += "; for calls without one from the server's own machine, set HOLDFAST_DOOR_ANONYMOUS"
         return await self.entrance.whose(shown, self.backend.access.shown, hint)
 
 
 def _machine(peer: str) -> str:
-    """Return the address of a peer, as gRPC writes it, without its port: ``ipv4:ADDRESS:PORT``."""
+    """Return a peer, which gRPC writes as ``ipv4:ADDRESS:PORT``, without its port."""
     return unquote(peer).rpartition(":")[0]
 
 
 def _token_in(authorization: str) -> str:
-    """Return what is shown, empty where that is nothing."""
+    """Return the token of an authorization, or an empty string."""
     scheme, _, value = authorization.partition(" ")
     if scheme.lower() == "bearer":
         return value.strip()
@@ -135,33 +135,33 @@ class Opening(Struct, frozen=True):
     """What doors are opened with."""
 
     stack: ExitStack
-    """They are closed when it is left."""
+    """Closes them."""
     settings: Settings
     entrance: Entrance
     backend: Backend
     probes: Probes
     shown: Certificates | None
-    """What a door shows that others reach."""
+    """The certificate for doors that other machines reach."""
     url: str
-    """Where REST is, and what stands beside it."""
+    """The address of the REST API and of the doors on its port."""
     jobs_url: str
-    """Where programs of jobs find the same."""
+    """The same for programs of jobs."""
     most: int
-    """How many connections a door can have at a port of its own."""
+    """How many connections a door with a port of its own can have."""
 
     def mount(self, prefix: str, app: ASGIApp) -> None:
-        """Have paths that begin so answered by a door, on the port of REST."""
-        # Where no token need be shown, a page in a browser of this machine must be nobody, by whatever name it comes.
+        """Let a door answer the paths with a prefix on the port of the REST API."""
+        # If no token is needed, a page in a browser of this machine must not pass as its user.
         self.probes.doors[prefix] = HostGate(app, hosts=self.entrance.hosts or frozenset({LOCAL}))
         self.stack.callback(self.probes.doors.pop, prefix)
 
 
 def open_doors(opening: Opening) -> Mapping[str, str]:
-    """Open the doors that the settings name; returns their addresses.
+    """Open the doors that the settings name, and return their addresses.
 
     Raises:
         InvalidSetting: There is no such door, or it is not safe to open it there.
-        Refused: Others could show nothing but the owner's token.
+        Refused: Others would have no token but the owner's.
         Unavailable: A port is taken, or a library is not installed.
     """
     names = opening.settings.doors
@@ -212,7 +212,7 @@ def _open_fluster(opening: Opening, visitors: Visitors, loop: asyncio.AbstractEv
 
 
 def _open_iris(opening: Opening, visitors: Visitors) -> None:
-    """Open the door for clients of Fluster's heir beside it."""
+    """Open the door for clients of Fluster's successor beside it."""
     from holdfast.api.iris.serving import IrisDoor, IrisSettings, TaskServer
 
     probes = opening.probes
@@ -256,10 +256,10 @@ def _open_armada(opening: Opening, visitors: Visitors, loop: asyncio.AbstractEve
 
 
 def _anonymous(settings: Settings, entrance: Entrance) -> Principal | None:
-    """Return who those are who show nothing.
+    """Return the caller without a token, if the settings name one.
 
     Raises:
-        InvalidSetting: They would be root.
+        InvalidSetting: That would be root.
     """
     name = settings.door_anonymous
     if name is None:
@@ -269,7 +269,9 @@ def _anonymous(settings: Settings, entrance: Entrance) -> Principal | None:
         raise InvalidSetting(problems=[problem])
     if people := other_people():
         _log.warning(
-            "HOLDFAST_DOOR_ANONYMOUS: every account of this machine is %s at the doors, such as %s", name, people[0]
+            "HOLDFAST_DOOR_ANONYMOUS: every account of this machine counts as %s at the doors, such as %s",
+            name,
+            people[0],
         )
     if name == entrance.owner.name:
         return evolve(entrance.owner, via=Via.DOOR)
@@ -277,10 +279,10 @@ def _anonymous(settings: Settings, entrance: Entrance) -> Principal | None:
 
 
 def place_of(settings: Settings) -> tuple[str, int]:
-    """Read ``HOST:PORT``; others reach it by TLS alone.
+    """Read ``HOST:PORT`` for Armada's door; other machines need TLS.
 
     Raises:
-        InvalidSetting: It is no address and port, or others would reach it in clear, or as somebody whom nobody knows.
+        InvalidSetting: It is not an address and a port, or other machines would reach it without TLS or a token.
     """
     written = settings.armada_listen
     host, number = _read_place(written, _LISTEN)
@@ -289,23 +291,23 @@ def place_of(settings: Settings) -> tuple[str, int]:
         hint = "give HOLDFAST_TLS_CERT and HOLDFAST_TLS_KEY, or listen on a loopback address"
         problems.append(Problem(_LISTEN, f"{written!r} can be reached by other machines, which takes TLS", hint=hint))
     if beyond and settings.door_anonymous is not None:
-        message = f"cannot be used with {written!r}: calls of everybody who reaches it would be those of one"
-        problems.append(Problem("HOLDFAST_DOOR_ANONYMOUS", message, hint="have clients show tokens"))
+        message = f"cannot be used with {written!r}: everybody who reaches it would count as the same user"
+        problems.append(Problem("HOLDFAST_DOOR_ANONYMOUS", message, hint="have clients send tokens"))
     if problems:
         raise InvalidSetting(problems=problems)
     return host, number
 
 
 def place_of_fluster(settings: Settings) -> tuple[str, int]:
-    """Read ``HOST:PORT``, which only this machine may reach.
+    """Read ``HOST:PORT`` for Fluster's door, which only this machine may reach.
 
     Raises:
-        InvalidSetting: It is no address and port, or others would reach it.
+        InvalidSetting: It is not an address and a port, or other machines would reach it.
     """
     written, name = settings.fluster_listen, _LISTEN_FLUSTER
     host, number = _read_place(written, name)
     if is_beyond(host):
-        hint = "others come in by Connect, at the address of the server; listen on a loopback address"
+        hint = "listen on a loopback address; other machines use Connect at the address of the server"
         problem = Problem(name, f"{written!r} can be reached by other machines", hint=hint)
         raise InvalidSetting(problems=[problem])
     return host, number
@@ -326,9 +328,9 @@ def _read_place(written: str, name: str) -> tuple[str, int]:
 
 
 def is_beyond(host: str) -> bool:
-    """Whether other machines reach a door that listens there.
+    """Whether other machines can reach a door that listens on a host.
 
     Raises:
-        ValueError: It is no address.
+        ValueError: It is not an address.
     """
     return host != LOCAL and not ipaddress.ip_address(host).is_loopback

@@ -1,4 +1,4 @@
-"""Which issuer of OpenID Connect tokens the settings trust, if they do, and where it says that its keys are."""
+"""The issuer of OpenID Connect tokens that the settings trust, if they do, and its keys."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 _PREFIX = re.compile(r"[a-z0-9][a-z0-9._-]{0,30}:")
 _OTHERS = frozenset({"door:", "user:", "group:"})
 TIMEOUT_S = 5.0
-"""For each of the two answers."""
+"""For each of an issuer's two answers."""
 _LARGEST = 512 * 1024
 _OK = 200
 _PATH = "/.well-known/openid-configuration"
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _ANYWHERE = Guard(tuple(map(ip_network, ("0.0.0.0/0", "::/0"))))
-"""The operator says which issuer, and it may be in the own network."""
+"""The operator chose the issuer, which may be in a private network."""
 
 
 def trust_of(settings: Settings) -> Trust | None:
-    """Return whose tokens are taken; ``None``: no issuer's.
+    """Return the issuer whose tokens are accepted; ``None`` without one.
 
     Raises:
-        InvalidSetting: Something is missing, or cannot be used; with all problems.
+        InvalidSetting: A setting is missing or cannot be used; with all problems.
     """
     if settings.oidc_issuer is None:
         if settings.oidc_audience is not None:
@@ -48,14 +48,15 @@ def trust_of(settings: Settings) -> Trust | None:
         return None
     problems = []
     if not is_safe(settings.oidc_issuer):
-        hint = "without TLS, anybody on the way could sign tokens; http:// is for an issuer on this machine only"
-        problems.append(Problem("HOLDFAST_OIDC_ISSUER", f"{settings.oidc_issuer!r} is no https:// address", hint=hint))
+        hint = "without TLS anybody on the network could sign tokens; http:// is only for an issuer on this machine"
+        message = f"{settings.oidc_issuer!r} is not an https:// address"
+        problems.append(Problem("HOLDFAST_OIDC_ISSUER", message, hint=hint))
     if not settings.oidc_audience:
-        hint = "what the issuer calls this server: the client id, or the audience, that it puts as aud into tokens"
+        hint = "give the client id or the audience that the issuer writes as aud into the tokens for this server"
         problems.append(Problem("HOLDFAST_OIDC_AUDIENCE", "is required beside HOLDFAST_OIDC_ISSUER", hint=hint))
     if settings.oidc_prefix in _OTHERS or not _PREFIX.fullmatch(settings.oidc_prefix):
-        hint = "with a colon no name of the issuer's can be that of a Unix account; such as oidc:"
-        rule = "must be lower-case letters and digits with a colon at the end, and no prefix of others"
+        hint = "the colon keeps the issuer's names apart from Unix accounts; use oidc: or the like"
+        rule = "must be lower-case letters and digits with a colon at the end, and not a prefix in use"
         problems.append(Problem("HOLDFAST_OIDC_PREFIX", f"{settings.oidc_prefix!r} {rule}", hint=hint))
     if problems:
         raise InvalidSetting(problems=problems)
@@ -69,10 +70,10 @@ def trust_of(settings: Settings) -> Trust | None:
 
 
 def issued(settings: Settings, clock: SystemClock) -> Callable[[str], Awaitable[Principal]] | None:
-    """Return what says whose a token of the issuer is, and begin to read its keys; ``None``: there is no issuer.
+    """Return what finds the owners of the issuer's tokens, and begin to read its keys; ``None`` without an issuer.
 
     Raises:
-        InvalidSetting: A setting is missing, or cannot be used.
+        InvalidSetting: A setting is missing or cannot be used.
         Unavailable: The library is not installed.
     """
     trust = trust_of(settings)
@@ -88,12 +89,12 @@ def issued(settings: Settings, clock: SystemClock) -> Callable[[str], Awaitable[
 
 
 def _account(name: str, table: Mapping[str, str]) -> Principal | None:
-    """Return the account that the settings name for somebody; nobody has one by a name of the issuer's alone."""
+    """Return the account that the settings give a name; an issuer's name alone gives none."""
     return accounts.named(name, table) if name in table else None
 
 
 def is_safe(url: object) -> bool:
-    """Whether nobody on the way can change what a web server of that address says."""
+    """Whether nobody on the network can change what the web server at this address answers."""
     try:
         parts = urlsplit(url) if isinstance(url, str) else None
         host = parts.hostname if parts is not None else None
@@ -108,15 +109,15 @@ def keys_of(issuer: str) -> Sequence[Any]:
     """Return the keys of an issuer, as it writes them.
 
     Raises:
-        Undelivered: It does not answer, or something else.
+        Undelivered: It does not answer, or not with its keys.
     """
     described = _read(issuer.rstrip("/") + _PATH)
     if described.get("issuer") != issuer:
-        msg = f"it calls itself {described.get('issuer')!r}, and not {issuer!r}, to the letter"
+        msg = f"it calls itself {described.get('issuer')!r}, which must be exactly {issuer!r}"
         raise Undelivered(msg)
     place = described.get("jwks_uri")
     if not is_safe(place):
-        msg = f"its keys are at {place!r}, which is no https:// address"
+        msg = f"its keys are at {place!r}, which is not an https:// address"
         raise Undelivered(msg)
     keys = _read(str(place)).get("keys")
     if not isinstance(keys, list):
@@ -129,13 +130,13 @@ def _read(url: str) -> dict[str, Any]:
     request = WebRequest("GET", url, {"Accept": "application/json"})
     status, body = exchange(_ANYWHERE, request, TIMEOUT_S, most=_LARGEST, reads=lambda status: status == _OK)
     if status != _OK:
-        msg = f"{url} is answered with {status}"
+        msg = f"{url} answered with status {status}"
         raise Undelivered(msg)
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        msg = f"{url} is answered with something else than a JSON object of up to {_LARGEST} bytes"
+        msg = f"{url} did not answer with a JSON object of up to {_LARGEST} bytes"
         raise Undelivered(msg)
     return document

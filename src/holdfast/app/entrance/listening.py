@@ -1,11 +1,11 @@
-"""The sockets of a server: of its address, the Unix socket by which its own machine finds it, and the port of jobs.
+"""The sockets of a server: its address, the Unix socket for its own machine, and the port for programs of jobs.
 
-A lock beside the Unix socket says who listens there, so that only a socket which nobody uses any more is replaced.
+A lock beside the Unix socket says who listens there, so that only a socket that nobody uses any more is replaced.
 
-Where others come in by TLS or from elsewhere, programs of jobs have a port of this machine alone, in clear. A program
-goes on when its server is restarted, and was told the port as it began. So the port is kept in the data directory, and
-the shim holds it as long as there is one: another account that had the port while the server is away would be shown the
-tokens of programs.
+If the server uses TLS or serves other machines, programs of jobs have a port of their own, which only this machine can
+reach, without TLS. A program learns the port when it starts, and goes on when the server is restarted. So the port is
+stored in the data directory, and the shim holds it as long as it runs: another account that got the port while the
+server is away would receive the tokens of programs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _QUEUE = 128
 HOST = "127.0.0.1"
 _FILE = "jobs-port"
 _PORTS = range(20_000, 30_000)
-"""Below those that the kernel gives to whoever connects, so that none of them has it while the server is away."""
+"""Below those that the kernel gives to outgoing connections, so that none gets the port while the server is away."""
 _TRIES = 50
 _QUEUE = 128
 _ANSWER_S = 1.0
@@ -55,20 +55,20 @@ class Listening(Struct, frozen=True):
     url: str
     """For people."""
     own_url: str
-    """For commands on the data directory: they need not know by which name the certificate calls the server."""
+    """For commands on the data directory, which need not know the server's name in its certificate."""
     jobs_url: str
-    """For programs of jobs: they need not trust a certificate, whatever the account that they run as."""
+    """For programs of jobs, which need not trust a certificate, whatever account they run as."""
     publish: Callable[[], None]
-    """Has a Unix socket be found, once all is ready."""
+    """Makes the Unix socket visible, once everything is ready."""
     for_jobs: socket.socket | None = None
-    """The one of the sockets that is for them alone, if there is one."""
+    """The socket for programs of jobs only, if there is one."""
 
 
 def listening(stack: ExitStack, config: uvicorn.Config, settings: Settings, directory: DataDir) -> Listening:
     """Listen; the stack closes what is not handed to a server.
 
     Raises:
-        Unavailable: Something is taken.
+        Unavailable: The port or the Unix socket is taken.
         Refused: Something else is in the place of the Unix socket.
     """
     bound, host = _bound(config), config.host
@@ -94,7 +94,8 @@ def _bound(config: uvicorn.Config) -> socket.socket:
     except SystemExit as error:
         msg = f"port {config.port} on {config.host} is taken"
         raise Unavailable(msg, hint="choose another with --port, or 0 for any free one") from error
-    bound.listen(config.backlog)  # from when the address can be found, whoever comes waits instead of being refused
+    # Clients that find the address from now on wait instead of being refused.
+    bound.listen(config.backlog)
     return bound
 
 
@@ -102,17 +103,16 @@ class UnixSocket:
     """A socket that listens under another name until it is published."""
 
     def __init__(self, listener: socket.socket, folder: int, name: str) -> None:
-        """Take over what ``open_unix_socket`` made."""
         self.listener = listener
         self._folder, self._name = folder, name
         self._own = os.stat(_fresh(name), dir_fd=folder, follow_symlinks=False)
 
     def publish(self) -> None:
-        """Give it its name, in place of one that nobody listens on any more."""
+        """Give the socket its name, in place of one that nobody listens on any more."""
         os.replace(_fresh(self._name), self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
 
     def remove(self) -> None:
-        """Take the name away, unless another's is in its place."""
+        """Remove the name, unless it is another socket's by now."""
         for name in (_fresh(self._name), self._name):
             with suppress(OSError):
                 if os.path.samestat(self._own, os.stat(name, dir_fd=self._folder, follow_symlinks=False)):
@@ -121,7 +121,7 @@ class UnixSocket:
 
 @contextmanager
 def open_unix_socket(path: Path, *, everybody: bool = False) -> Iterator[UnixSocket]:
-    """Listen on a socket that only this account can use, or everybody, for as long as the context lasts.
+    """Listen on a socket for this account only, or for everybody, for as long as the context lasts.
 
     Raises:
         Refused: Something else is there, or others could replace it.
@@ -160,16 +160,16 @@ def _require_free(path: Path, folder: int, lock: int) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(status.st_mode):
-        message = f"{path} is there, and is no socket"
+        message = f"{path} exists and is not a socket"
         raise Refused(message, hint="choose another with --socket or HOLDFAST_SOCKET, or remove it")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(_PROBE_S)
         try:
             connect(probe, str(path))
         except ConnectionRefusedError:
-            return  # whoever listened is dead
+            return  # nobody listens any more
         except (TimeoutError, BlockingIOError):
-            pass  # it is too busy
+            pass  # a busy server listens
     raise _taken(path)
 
 
@@ -180,13 +180,14 @@ def _taken(path: Path) -> Unavailable:
 
 @contextmanager
 def _listener(name: str, folder: int, mode: int) -> Iterator[socket.socket]:
-    """Bind by the folder's short name, as the whole may be longer than an address; only then others can connect."""
+    """Bind by the folder's descriptor, as the whole path may be too long for an address."""
     fresh = _fresh(name)
     with suppress(FileNotFoundError):
         os.unlink(fresh, dir_fd=folder)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(f"/proc/self/fd/{folder}/{fresh}")
-        os.chmod(fresh, mode, dir_fd=folder)  # nobody else can write in the folder, and nobody can connect yet
+        # Nobody else can write in the folder, and nobody can connect before listen.
+        os.chmod(fresh, mode, dir_fd=folder)
         listener.listen(_QUEUE)
         yield listener
 
@@ -196,11 +197,11 @@ def _fresh(name: str) -> str:
 
 
 def open_jobs_port(directory: DataDir) -> socket.socket:
-    """Listen on the port that the last server of a data directory had, or on another where that is taken.
+    """Listen on the port that the last server of a data directory had, or on another if that is taken.
 
     Raises:
-        Unavailable: None is free, or it cannot be kept.
-        Refused: The file in which it is kept is another user's, or others can write it.
+        Unavailable: No port is free, or it cannot be stored.
+        Refused: The file that stores it is another user's, or others can write it.
     """
     path = directory.path / _FILE
     try:
@@ -212,12 +213,12 @@ def open_jobs_port(directory: DataDir) -> socket.socket:
         msg = f"there is no port for programs of jobs, or {path} cannot be used: {error.strerror or error}"
         raise Unavailable(msg) from error
     if kept not in {None, listener.getsockname()[1]}:
-        _log.warning("port %d is taken: programs of jobs that began before do not find this server", kept)
+        _log.warning("port %d is taken: programs of jobs that started before do not find this server", kept)
     return listener
 
 
 def kept_port(directory: DataDir) -> int:
-    """Return the port that the last server of a data directory had; 0 if there was none, or it cannot be known."""
+    """Return the port that the last server of a data directory had; 0 if there was none or it cannot be read."""
     try:
         with trusted_folder(directory.path) as folder:
             return _kept(directory.path / _FILE, folder) or 0
@@ -231,13 +232,13 @@ def _bound_for_jobs(kept: int | None) -> socket.socket:
             return _listening(kept)
     for port in random.sample(_PORTS, _TRIES):
         with suppress(OSError):
-            socket.create_server((HOST, port)).close()  # which one that somebody holds refuses
+            socket.create_server((HOST, port)).close()  # fails if somebody holds it
             return _listening(port)
     return _listening(0)
 
 
 def _answers(port: int) -> bool:
-    """Whether somebody listens already, who may be another server of this account and would share the port."""
+    """Whether somebody listens there: another server of this account would share the port."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as connection:
         connection.settimeout(_ANSWER_S)
         return connection.connect_ex((HOST, port)) != errno.ECONNREFUSED

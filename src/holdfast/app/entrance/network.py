@@ -1,6 +1,6 @@
-"""What a server needs to listen beyond its machine: TLS, or a named proxy that speaks it, and a token for others.
+"""What a server needs in order to serve other machines: TLS, or a proxy that speaks it, and tokens for others.
 
-Certificates are read again when they are renewed.
+Renewed certificates are read again.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def is_beyond(host: str) -> bool:
-    """Whether other machines can reach a server that listens there."""
+    """Whether other machines can reach a server that listens on a host."""
     return host not in LOOPBACK
 
 
 def require_safe(host: str, settings: Settings) -> None:
-    """Make sure that nobody on the way or at the other end gets what is not theirs.
+    """Check that nobody on the network can read what is sent.
 
     Raises:
-        Refused: Tokens would be sent in clear.
+        Refused: Tokens would be sent without TLS.
         InvalidSetting: Only one of certificate and key is given.
     """
     paths = {"HOLDFAST_TLS_CERT": settings.tls_cert, "HOLDFAST_TLS_KEY": settings.tls_key}
@@ -47,24 +47,24 @@ def require_safe(host: str, settings: Settings) -> None:
 
 
 def require_token(host: str, settings: Settings, *, has_api_tokens: bool) -> None:
-    """Make sure that others have something to show that is not the owner's.
+    """Check that others can have a token that is not the owner's.
 
     Raises:
-        Refused: They have not.
+        Refused: There is only the owner's.
     """
     others = (settings.token, settings.token_file, settings.oidc_issuer)
     if is_beyond(host) and not any(others) and not has_api_tokens:
-        message = f"refusing to listen on {host}: the only token is that of the data directory, which is its owner's"
-        hint = "first make one for somebody: holdfast token create NAME --user USER; or trust the issuer of others'"
+        message = f"refusing to listen on {host}: the only token is that of the data directory, which is for its owner"
+        hint = "first create one: holdfast token create NAME --user USER; or trust an issuer of tokens"
         raise Refused(message, hint=f"{hint}: HOLDFAST_OIDC_ISSUER")
 
 
 def warn_of_one_account(host: str, settings: Settings) -> None:
-    """Say so where others are let in and everybody's programs run as the server's own account."""
+    """Warn if other people are let in and everybody's programs run as the server's account."""
     if settings.run_as == "self" and (is_beyond(host) or settings.oidc_issuer):
         _log.warning(
-            "programs run as this server's own account whoever submits them, so that a program can read what the server"
-            " and other programs can; started by root with --run-as submitter, each runs as its submitter's account"
+            "programs run as this server's account whoever submits them, so that each can read what the server and"
+            " other programs can; to run each as its submitter, start the server as root with --run-as submitter"
         )
 
 
@@ -72,7 +72,7 @@ def certificates(settings: Settings) -> Certificates | None:
     """Read the certificate that the settings name, if they do.
 
     Raises:
-        Refused, InvalidSetting: It is not to be used, or cannot be.
+        Refused, InvalidSetting: It is not safe to use, or cannot be used.
     """
     if settings.tls_cert is None or settings.tls_key is None:
         return None
@@ -80,17 +80,17 @@ def certificates(settings: Settings) -> Certificates | None:
 
 
 def names(host: str, settings: Settings) -> frozenset[str] | None:
-    """Return what a server that others can reach may be called by; ``None`` where nobody can but this machine."""
+    """Return the names of a server that other machines can reach; ``None`` if only this machine can."""
     if not is_beyond(host):
         return None
     return frozenset(name.lower() for name in (*settings.hosts, host, "localhost", socket.gethostname()))
 
 
 class Certificates:
-    """What a server shows to those who connect."""
+    """The certificate and key that a server uses."""
 
     def __init__(self, cert: Path, key: Path) -> None:
-        """Read both; the pair is the key, and the certificate with those that vouch for it.
+        """Read both; ``pair`` is the key, and the certificate with its chain.
 
         Raises:
             Refused: Everybody can read the key.
@@ -100,8 +100,8 @@ class Certificates:
         self._seen = self._marks()
         try:
             if key.stat().st_mode & stat.S_IROTH:
-                message = f"{key} can be read by everybody, who could pretend to be this server"
-                raise Refused(message, hint=f"have another made if somebody may have, and: chmod o= {key}")
+                message = f"{key} can be read by everybody, so that anyone could pretend to be this server"
+                raise Refused(message, hint=f"replace the key if somebody may have read it, and: chmod o= {key}")
             self.context = _loaded(cert, key)
             self.pair = _read(cert, key)
         except OSError as error:
@@ -109,19 +109,20 @@ class Certificates:
             raise InvalidSetting(problems=[problem]) from error
 
     def look(self) -> None:
-        """Take up what was renewed, for connections from now on; what cannot be used is said, and the old one stays."""
+        """Use a renewed certificate for new connections; if it cannot be used, log that and keep the old one."""
         marks = self._marks()
         if marks == self._seen:
             return
         self._seen = marks
         try:
-            _loaded(self._cert, self._key)  # one without the other is not to be taken up
+            # Checks both together first: the context must not get one without the other.
+            _loaded(self._cert, self._key)
             self.context.load_cert_chain(self._cert, self._key)
             self.pair = _read(self._cert, self._key)
         except OSError as error:
             _log.warning("the renewed %s and %s cannot be used yet: %s", self._cert, self._key, _reason(error))
         else:
-            _log.info("the renewed certificate %s is used from now on", self._cert)
+            _log.info("the renewed certificate %s is in use from now on", self._cert)
 
     def _marks(self) -> list[tuple[int, int, int]]:
         marks = []

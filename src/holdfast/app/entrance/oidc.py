@@ -1,8 +1,8 @@
-"""Says whose an OpenID Connect token is, by the keys of its issuer.
+"""Finds the owners of OpenID Connect tokens by the keys of their issuer.
 
-The keys are kept at hand: no call waits for the issuer whose token is signed with a key that is known. They are read
-again now and then, and when a token names a key that is not known: by one thread at a time, and not often, so that
-neither a slow issuer nor whoever makes up names of keys costs anybody else anything.
+The keys are cached: a call whose token is signed with a known key does not wait for the issuer. They are read again now
+and then, and when a token names an unknown key: by one thread at a time, and not often, so that neither a slow issuer
+nor a caller that makes up names of keys delays others.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TYPES = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
 _MOST_KEPT = 1024
 _ACCOUNT_S = 30.0
 _STALE_S = 600.0
-"""How old keys may be before they are read again, beside the calls that use them."""
+"""How old keys may be before they are read again, in the background."""
 _MOST_READS, _WITHIN_S = 3, 30.0
 MOST_KEYS = 100
 _SHORTEST_RSA = 2048
@@ -48,16 +48,16 @@ _BY_KIND: Mapping[str, tuple[str, ...]] = {
     "P-521": ("ES512",),
     "Ed25519": ("EdDSA",),
 }
-"""What is signed with a kind of key; nothing that is signed with a secret, or not at all, is taken."""
+"""The algorithms by kind of key; tokens signed with a secret, or not at all, are refused."""
 ALGORITHMS = tuple(name for names in _BY_KIND.values() for name in names)
 _LIBRARY = PyJWS(algorithms=ALGORITHMS)
 _log = logging.getLogger(__name__)
 KeysById: TypeAlias = "Mapping[tuple[str | None, str], PyJWK]"
-"""By their ids and algorithms; the only one of an algorithm also without its id."""
+"""By id and algorithm; the only key of an algorithm also without its id."""
 
 
 class _Parts(Struct, frozen=True):
-    """What a token says; nobody knows yet whether it is true."""
+    """What a token says, before its signature is checked."""
 
     kid: str | None
     algorithm: str
@@ -65,7 +65,7 @@ class _Parts(Struct, frozen=True):
 
 
 class Bearers:
-    """Knows the tokens of one issuer."""
+    """Checks the tokens of one issuer."""
 
     def __init__(
         self,
@@ -74,13 +74,13 @@ class Bearers:
         now: Callable[[], float],
         account: Callable[[str], Principal | None] = lambda _: None,
     ) -> None:
-        """Take tokens.
+        """Prepare to check tokens.
 
         Args:
-            trust: Whose, and for whom.
-            keys: What they are signed with.
+            trust: The issuer and the audience.
+            keys: The issuer's keys.
             now: The time.
-            account: Finds the Unix account that somebody's programs run as, which may take a while.
+            account: Finds the Unix account that a user's programs run as. May block.
         """
         self._trust = trust
         self._keys = keys
@@ -90,18 +90,18 @@ class Bearers:
         self._accounts: dict[str, tuple[float, Principal | None]] = {}
 
     async def __call__(self, text: str) -> Principal:
-        """Return whose a token is.
+        """Return the owner of a token.
 
         Raises:
-            Unauthenticated: It opens nothing; the message says why.
-            Unavailable: Its key is not known, and the issuer cannot be asked.
+            Unauthenticated: It gives no access; the message says why.
+            Unavailable: Its key is unknown, and the issuer cannot be asked.
         """
         parts = _parts(text)
-        principal = bearer(parts.claims, self._trust, self._now())  # what cannot be taken costs no signature
+        principal = bearer(parts.claims, self._trust, self._now())  # refused tokens cost no signature check
         key = await self._keys.of(parts.kid, parts.algorithm)
         digest = sha256(text.encode()).digest()
         if self._checked.get(digest) is not key:
-            if parts.kid is None and not _is_signed(text, key, parts.algorithm):  # it may be another by now
+            if parts.kid is None and not _is_signed(text, key, parts.algorithm):  # another key may be in use
                 key = await self._keys.of(None, parts.algorithm, other_than=key)
             if not _is_signed(text, key, parts.algorithm):
                 msg = "the token's signature is not its issuer's"
@@ -136,17 +136,17 @@ def _parts(text: str) -> _Parts:
     if not isinstance(claims, dict) or not isinstance(kid, str | None) or not isinstance(kind, str):
         raise _broken()
     if algorithm not in ALGORITHMS:
-        msg = f"the token is signed by {str(algorithm)[:20]!r}, which is not taken here"
-        raise Unauthenticated(msg, hint=f"have the issuer sign by one of {', '.join(ALGORITHMS)}")
+        msg = f"the token is signed with {str(algorithm)[:20]!r}, which is not accepted here"
+        raise Unauthenticated(msg, hint=f"have the issuer sign with one of {', '.join(ALGORITHMS)}")
     if kind.lower() not in _TYPES:
-        msg = f"the token is a {kind[:40]!r}, which opens nothing"
+        msg = f"the token is of type {kind[:40]!r}, which gives no access"
         raise Unauthenticated(msg, hint="send the ID token, or an access token for this server")
     return _Parts(kid, algorithm, claims)
 
 
 def _broken() -> Unauthenticated:
     return Unauthenticated(
-        "that is no whole token of OpenID Connect", hint="copy all of it, without spaces or line breaks"
+        "this is not a complete OpenID Connect token", hint="copy all of it, without spaces or line breaks"
     )
 
 
@@ -164,50 +164,50 @@ def bearers(
     clock: tuple[Callable[[], float], Callable[[], float]],
     account: Callable[[str], Principal | None],
 ) -> Bearers:
-    """Take the tokens of an issuer, and begin to read its keys."""
+    """Prepare to check the tokens of an issuer, and begin to read its keys."""
     now, steady = clock
     keys = Keys(trust.issuer, lambda: usable(read(trust.issuer)), steady)
     keys.begin()
     return Bearers(trust, keys, now, account)
 
 
-def usable(keys_given: Iterable[Any]) -> KeysById:
-    """Return the keys of a set that signatures can be checked with, one for each algorithm it may be used with."""
+def usable(documents: Iterable[Any]) -> KeysById:
+    """Return the keys of a set that can check signatures, one for each of their algorithms."""
     pairs = [
-        pair for key_given in list(keys_given)[:MOST_KEYS] if isinstance(key_given, dict) for pair in _made(key_given)
+        pair for document in list(documents)[:MOST_KEYS] if isinstance(document, dict) for pair in _keys_of(document)
     ]
     keys: dict[tuple[str | None, str], PyJWK] = {(key.key_id, name): key for name, key in pairs if key.key_id}
     alone = Counter(name for name, _ in pairs)
     return keys | {(None, name): key for name, key in pairs if alone[name] == 1}
 
 
-def _made(key_given: dict[str, Any]) -> Iterator[tuple[str, PyJWK]]:
-    """Make what a key is for each algorithm it may be used with, if it is one to check signatures with."""
-    kind = key_given.get("kty") if key_given.get("kty") == "RSA" else key_given.get("crv")
-    if key_given.get("use", "sig") != "sig" or "d" in key_given or not isinstance(key_given.get("kid"), str | None):
+def _keys_of(document: dict[str, Any]) -> Iterator[tuple[str, PyJWK]]:
+    """Yield a key for each of its algorithms, if it can check signatures."""
+    kind = document.get("kty") if document.get("kty") == "RSA" else document.get("crv")
+    if document.get("use", "sig") != "sig" or "d" in document or not isinstance(document.get("kid"), str | None):
         return
     for name in _BY_KIND.get(str(kind), ()):
-        if key_given.get("alg", name) == name and (key := _key(key_given, name)) is not None:
+        if document.get("alg", name) == name and (key := _key(document, name)) is not None:
             yield name, key
 
 
-def _key(key_given: dict[str, Any], algorithm: str) -> PyJWK | None:
+def _key(document: dict[str, Any], algorithm: str) -> PyJWK | None:
     try:
-        key = PyJWK(key_given, algorithm)
+        key = PyJWK(document, algorithm)
     except (PyJWKError, InvalidKeyError, ValueError, TypeError):
         return None
-    return key if key_given["kty"] != "RSA" or key.key.key_size >= _SHORTEST_RSA else None
+    return key if document["kty"] != "RSA" or key.key.key_size >= _SHORTEST_RSA else None
 
 
 class Keys:
     """The keys of one issuer."""
 
     def __init__(self, issuer: str, read: Callable[[], KeysById], steady: Callable[[], float]) -> None:
-        """Know none yet.
+        """Begin without keys.
 
         Args:
             issuer: For messages.
-            read: Asks the issuer, which may take a while.
+            read: Reads them from the issuer. May block.
             steady: A clock that nobody sets.
         """
         self._issuer = issuer
@@ -221,7 +221,7 @@ class Keys:
         self._reading: Future[None] | None = None
 
     def begin(self) -> Future[None] | None:
-        """Have them read, unless that was done too often just now; returns what is done then."""
+        """Begin to read the keys, unless that was done too often lately; returns a future of the end."""
         with self._lock:
             now = self._steady()
             if self._reading is not None:
@@ -230,12 +230,12 @@ class Keys:
                 return None
             self._begun.append(now)
             reading = self._reading = Future[None]()
-            reading.set_running_or_notify_cancel()  # who waits and goes away does not end it for the others
+            reading.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it for others
         threading.Thread(target=self._renew, args=(reading,), name="oidc-keys", daemon=True).start()
         return reading
 
     async def of(self, kid: str | None, algorithm: str, *, other_than: PyJWK | None = None) -> PyJWK:
-        """Return the key that a token names, or the only one, unless it is one that did not sign the token.
+        """Return the key that a token names, or the only one; not ``other_than``, which did not sign the token.
 
         Raises:
             Unauthenticated: The issuer has no such key.
@@ -252,12 +252,12 @@ class Keys:
         if key is not None and key is not other_than:
             return key
         if self._failure is not None:
-            msg = f"{self._issuer} cannot be asked for the key of that token: {self._failure}"
-            raise Unavailable(msg, hint="try again soon; tokens signed with a key that is known are taken meanwhile")
+            msg = f"{self._issuer} cannot be asked for the key of this token: {self._failure}"
+            raise Unavailable(msg, hint="try again soon; tokens signed with a known key are accepted meanwhile")
         msg = (
             f"the token is signed with a key that {self._issuer} does not have: {kid or 'without a name'}, {algorithm}"
         )
-        hint = f"log in again; a new key of the issuer is known within {_WITHIN_S:g} s"
+        hint = f"log in again; a new key of the issuer takes effect within {_WITHIN_S:g} s"
         raise Unauthenticated(msg, hint=hint)
 
     def _renew(self, reading: Future[None]) -> None:
@@ -265,7 +265,7 @@ class Keys:
             keys = self._read()
         except Undelivered as error:
             self._failed(str(error))
-        except Exception:  # noqa: BLE001 - whoever waits is told, whatever it was
+        except Exception:  # noqa: BLE001 - waiting callers must hear of any error
             _log.exception("reading the keys of %s failed", self._issuer)
             self._failed("its answer could not be read")
         else:

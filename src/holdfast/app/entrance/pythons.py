@@ -1,4 +1,4 @@
-"""The Python that runs calls of doors whose clients send them pickled: which one, and whether it will do."""
+"""The Python that runs the pickled calls of doors' clients, and whether it can."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ _LONGEST = 300
 
 
 class Pythons:
-    """Asks the Python that is set, once a minute for each account that programs run as."""
+    """Checks the configured Python, at most once a minute for each account that programs run as."""
 
     def __init__(self, settings: Settings) -> None:
-        """Remember which one, and whether programs run as their submitters."""
         self.python = str(settings.fluster_python or sys.executable)
         self.index = settings.fluster_index
         self.installer = settings.fluster_installer or ""
@@ -35,18 +34,18 @@ class Pythons:
 
     @property
     def command(self) -> Sequence[str]:
-        """The program that makes the call of a file, whose name follows."""
+        """The command that makes the call in a file, whose name follows."""
         return (self.python, "-u", str(RUNNER))
 
     def refusal(self, principal: Principal) -> str | None:
-        """Say why it cannot run as somebody's account, if so."""
+        """Return why it cannot run as a principal's account, or ``None``."""
         uid = principal.uid if self._as_submitters else None
         cached = self._known.get(uid)
         if cached is None or not 0 <= time.monotonic() - cached[0] < _KNOWN_S:
-            cached = self._known[uid] = time.monotonic(), self._asked(uid)
+            cached = self._known[uid] = time.monotonic(), self._check(uid)
         return cached[1]
 
-    def _asked(self, uid: int | None) -> str | None:
+    def _check(self, uid: int | None) -> str | None:
         as_whom: dict[str, Any] = {}
         message = "" if uid is None else f" as account {uid}"
         try:

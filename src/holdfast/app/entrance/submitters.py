@@ -1,4 +1,4 @@
-"""Whether programs can run as who submits them, and by which accounts."""
+"""Whether programs can run as their submitters, and as which accounts."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def accounts_of(settings: Settings) -> Mapping[str, str] | None:
     """Return the table of accounts by submitters' names; ``None``: programs run as this process's account.
 
     Raises:
-        Refused: We are not root, or would stay root; or others cannot get to the data directory.
+        Refused: This process is not root's, or programs would stay root; or others cannot reach the data directory.
         InvalidSetting: The table names an account that does not exist, or root.
     """
     if settings.run_as == "self":
         return None
     if os.geteuid() != 0:
-        message = "only a server that root runs can run programs as their submitters: no other account can become them"
+        message = "only a server that runs as root can run programs as their submitters"
         raise Refused(message, hint="leave out --run-as, or start it as root: holdfast service install --multi-user")
     if keeps_rights():
         message = (
             "a program of any account would have root's rights here: this process has the securebit no_setuid_fixup"
         )
-        raise Refused(message, hint="start it without, as by SecureBits= in a unit of systemd's")
+        raise Refused(message, hint="start it without that bit, such as by SecureBits= in a systemd unit")
     _require_way(settings.data)
     problems = [problem for entry in settings.accounts.items() if (problem := _problem(*entry)) is not None]
     if problems:
@@ -48,16 +48,16 @@ def _problem(principal: str, account: str) -> Problem | None:
     try:
         uid = pwd.getpwnam(account).pw_uid
     except KeyError:
-        return Problem("HOLDFAST_ACCOUNTS", f"there is no account {account!r}, which {principal!r} is to run as")
+        return Problem("HOLDFAST_ACCOUNTS", f"there is no account {account!r} for {principal!r}")
     if uid == 0:
         return Problem("HOLDFAST_ACCOUNTS", f"{principal!r} cannot run as root: only root itself can")
     return None
 
 
 def _require_way(data: Path) -> None:
-    """Let others pass through the data directory, where each finds its own alone; those above are not ours to open."""
+    """Let other accounts pass through the data directory; the folders above it must be open already."""
     for folder in data.absolute().resolve().parents:
         if not folder.stat().st_mode & stat.S_IXOTH:
-            message = f"programs cannot get to the data directory {data}: {folder} is closed to other accounts"
+            message = f"programs cannot reach the data directory {data}: {folder} is closed to other accounts"
             raise Refused(message, hint="set HOLDFAST_DATA to another place, such as /var/lib/holdfast")
     data.chmod(_PASSABLE)
