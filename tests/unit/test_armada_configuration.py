@@ -103,7 +103,7 @@ def test_what_is_wrong_is_said_with_the_files_name(text: str, wrong: str) -> Non
 def test_what_is_no_file_is_refused_and_nobody_waits_for_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "latin").write_bytes(b"a: \xe4")
-    for name, why in (("pipe", "no file"), ("", "no file"), ("gone", "No such file"), ("latin", "not UTF-8")):
+    for name, why in (("pipe", "not a file"), ("", "not a file"), ("gone", "No such file"), ("latin", "not UTF-8")):
         with pytest.raises(InvalidSetting, match=why):
             read_file(tmp_path / name)
 
