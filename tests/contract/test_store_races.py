@@ -312,7 +312,7 @@ def test_of_replays_at_one_moment_one_is_accepted(place: Place, store: Store) ->
         people = [Notifications(place.open(), Together(looked)) for _ in range(CALLERS)]
         raised = at_once([partial(one.replay, BY, key) for one in people])
         assert [str(error).partition("\n")[0] for error in raised] == [
-            f"notification {key} is still to be delivered"
+            f"notification {key} is still waiting for delivery"
         ] * 3
     assert [one.entry.name for one in store.audit(limit=99) if one.entry.outcome == ACCEPTED] == ids
 

@@ -99,7 +99,7 @@ def test_a_server_without_a_file_refuses_to_reload_and_says_how_to_have_one(tmp_
         refused = server.run("armada", "config", "reload")
         assert refused.returncode == 4
         hint = "  hint: start it with HOLDFAST_ARMADA_CONFIG=FILE"
-        assert refused.stderr == f"error: this server keeps to no configuration file\n{hint}\n"
+        assert refused.stderr == f"error: this server has no configuration file\n{hint}\n"
     finally:
         server.clean_up()
 

@@ -54,7 +54,7 @@ def test_children_end_with_their_parent_and_say_so_and_no_more_are_launched(
     refused = door.refused("LaunchJob", launch("a/later", FOREVER, cpu=0))
     assert (refused.code, refused.message) == (
         "failed_precondition",
-        "its parent, job 'a', has ended (Succeeded): it has no children any more",
+        "its parent, job 'a', has ended (Succeeded), and can have no more children",
     )
     assert door("LaunchJob", sent).job_id == "a/late", "sent again, it is answered as the first time"
 

@@ -161,9 +161,9 @@ def test_by_a_token_programs_run_as_its_users_account_or_the_one_named_for_it_an
         root.put_settings({"access": {"user": ["user:door:ci", "user:other:x"]}})
     assert submitted(people.ann.name) == f"{people.ann.name}\n"
     assert submitted("door:ci") == f"{people.bob.name}\n"
-    with pytest.raises(Refused, match="programs run as who submits them here, and other:x has no Unix account"):
+    with pytest.raises(Refused, match="programs run as their submitter here, and other:x has no Unix account"):
         submitted("other:x")
-    with pytest.raises(Refused, match="as root only what root itself submits, not by a token"):
+    with pytest.raises(Refused, match="as root only what root itself submits, without a token"):
         submitted("root")
 
 

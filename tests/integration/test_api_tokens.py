@@ -106,11 +106,11 @@ def test_what_a_token_is_to_be_is_checked_together(lab: Lab) -> None:
         lab.admin.create_token("No Name", user="ann", role="admn", scopes=["run@job", "watch@jop", "all"], expires_s=0)
     paths = [problem.path for problem in caught.value.problems]
     assert paths == ["name", "role", "expiresIn", "scopes[0]", "scopes[1]", "scopes[2]", "scopes[2]"]
-    with pytest.raises(InvalidRequest, match="'operator' is more than ann may"):
+    with pytest.raises(InvalidRequest, match="'operator' is more than ann has"):
         lab.admin.create_token("t", user="ann", role="operator")
     with pytest.raises(InvalidRequest, match="bot has no role here"):
         lab.admin.create_token("t", user="bot")
-    with pytest.raises(Forbidden, match="may not make tokens of root"):
+    with pytest.raises(Forbidden, match="may not create tokens of root"):
         lab.admin.create_token("t", user="root")
     lab.made("t")
     with pytest.raises(AlreadyExists):
@@ -126,7 +126,7 @@ def test_people_make_and_see_their_own_tokens_only(lab: Lab) -> None:
     assert [one.name for one in ann.tokens()] == ["ci", "hers"]
     assert [one.name for one in lab.admin.tokens()] == ["ci", "hers", "mine"]
     assert ann.create_token("another").user == "ann"
-    with pytest.raises(Forbidden, match="ann may not make tokens of ops"):
+    with pytest.raises(Forbidden, match="ann may not create tokens of ops"):
         ann.create_token("t", user="ops")
     with pytest.raises(NotFound):
         ann.revoke_token("mine")

@@ -50,7 +50,7 @@ def test_everybody_reads_those_about_their_own_work_and_operators_all(people: Pe
     assert _ids(people.ops) == _ids(people.lab_client) == {f"msg_{one}" for one in (hers, sweep, his, "gone")}
     assert people.ann.notification(f"msg_{hers}").subject_id == hers
     for client, key in ((people.ben, f"msg_{hers}"), (people.guest, f"msg_{hers}"), (people.ann, "msg_gone")):
-        with pytest.raises(NotFound, match="no notification of yours has the id"):
+        with pytest.raises(NotFound, match="you have no notification with the id"):
             client.notification(key)
     with pytest.raises(Forbidden, match="this needs the role operator"):
         people.ann.replay(f"msg_{hers}")

@@ -97,7 +97,7 @@ def _awaited(dependency: Dependency, job: Job | None) -> str:
     if job is not None:
         return f"It waits for {condition}. {job_line(job)}. More: holdfast why {job.id}"
     if dependency.array:
-        return f"It waits for {condition}, which has not been made yet."
+        return f"It waits for {condition}, which has not been created yet."
     return f"It waits for {condition}. More: holdfast why {dependency.target} {dependency.name}"
 
 

@@ -1,1 +1,1 @@
-"""Manifests as text: reads what was sent, checks many together, and writes what is there as its manifest says it."""
+"""Reads manifests in each format that a door accepts."""

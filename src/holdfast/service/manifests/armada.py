@@ -1,4 +1,4 @@
-"""Reads what Armada's users send: jobs, queues and retry policies in its forms."""
+"""Reads jobs, queues, retry policies and configuration in Armada's formats."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _CLAIM = "armada/{queue}/{client_id}"
 def written_jobs(
     queue: str, job_set: str, items: Sequence[Mapping[str, Any]], *, sizes: Sequence[int], engines: Engines
 ) -> list[WrittenJob]:
-    """Read the items of a submission, each with what is wrong with it; see ``read_items``.
+    """Read the items of a submission, each with its error; see ``read_items``.
 
     Raises:
         InvalidManifest: It has no queue or no job set.
@@ -65,7 +65,7 @@ def written_jobs(
 
 
 def read_queue(value: Mapping[str, Any], before: Queue | None) -> Queue:
-    """Read a queue, which has what ``before`` has where Armada knows no such setting.
+    """Read a queue; settings that Armada does not have are taken from ``before``.
 
     Raises:
         InvalidManifest: It is not valid; with every problem found.
@@ -78,9 +78,9 @@ def read_queue(value: Mapping[str, Any], before: Queue | None) -> Queue:
 
 
 def updated_queue(value: Mapping[str, Any], before: Queue | None) -> Queue:
-    """Read a queue that replaces another or is new; without owners and permissions nobody has any rights in it.
+    """Read a queue that is new or replaces another; without owners and permissions it is closed to all users.
 
-    One that had none, and so is open to every user, stays so: it is sent back as it was read.
+    A queue that had no permissions, and so is open to every user, stays open: clients send back what they read.
 
     Raises:
         InvalidManifest: It is not valid; with every problem found.
@@ -92,12 +92,12 @@ def updated_queue(value: Mapping[str, Any], before: Queue | None) -> Queue:
 
 
 def queue_of(queue: Queue) -> dict[str, Any]:
-    """Return a queue as Armada has it."""
+    """Return a queue in Armada's format."""
     return queues.write_queue(queue)
 
 
 def written_of(stored: str) -> Mapping[str, Any]:
-    """Return what was sent to the door, of a stored specification; nothing of one that came in another way."""
+    """Return the item of a stored job as it was sent to Armada's door; empty if it came in another way."""
     try:
         pod = load_spec(stored).pod
     except UnreadableSpec:
@@ -106,13 +106,13 @@ def written_of(stored: str) -> Mapping[str, Any]:
 
 
 def priority_class_of(job: Job) -> str:
-    """Return the priority class of a job; one that names none has the default."""
+    """Return a job's priority class, or the default."""
     pod = pod_of(written_of(job.spec)) or {}
     return str(pod.get("priorityClassName") or PRIORITY_CLASSES[0])
 
 
 def read_policy(value: Mapping[str, Any]) -> RetryPolicy:
-    """Read a retry policy as the API has it.
+    """Read a retry policy in the API's format.
 
     Raises:
         InvalidPolicy: It is not valid; with every problem found, and the first of them as upstream says it.

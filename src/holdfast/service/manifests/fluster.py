@@ -143,7 +143,7 @@ class Along(Struct, frozen=True):
 
     def refusal(self) -> str | None:
         """Say why the caller's calls cannot run here, or return ``None``."""
-        return "calls are not run here" if self.calls is None else self.calls.refusal(self.caller)
+        return "calls cannot run on this server" if self.calls is None else self.calls.refusal(self.caller)
 
 
 def _setup(calls: CallRunner) -> CallSettings:

@@ -1,4 +1,4 @@
-"""Reads what Iris' users send, and tells of jobs in its words."""
+"""Reads the launches of Iris' clients, and describes jobs in Iris' terms."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ __all__ = [
     "written_of",
 ]
 SYSTEM = IRIS
-"""What the names of its jobs begin with."""
+"""The prefix of the names of Iris' jobs."""
 _HINT = (
     "HOLDFAST_FLUSTER_PYTHON names a Python that has cloudpickle and that the account of the job can run; "
     "or have setup scripts leave an environment in IRIS_VENV"
@@ -71,8 +71,8 @@ def launch_of(request: Mapping[str, Any], server: TaskServer, refusal: Callable[
 
     Args:
         request: The fields that are set.
-        server: What a task is told of this server, and may use of it.
-        refusal: Says why its Python cannot run calls, if so.
+        server: The parts of this server that a task may use.
+        refusal: Returns why its Python cannot run calls, if so.
 
     Raises:
         InvalidManifest: It is not valid; with every problem found.
@@ -89,19 +89,19 @@ def launch_of(request: Mapping[str, Any], server: TaskServer, refusal: Callable[
 
 
 def named_by(launch: Launch, caller: Caller, request: bytes, existing: Job | None) -> ExternalName:
-    """Return what a job is called that is launched with a message, in place of the one that has had the name."""
+    """Return the external name of a launched job, which replaces the job that has had the name."""
     name = external_name(str(launch.name), caller, request, SYSTEM)
     parent = "" if launch.name.parent is None else f"{SYSTEM}/{launch.name.parent}"
     return evolve(name, parent=parent, replaces="" if existing is None else existing.id)
 
 
 def written_of(launch: Launch, existing: Job | None, priority: int | None, keep: Callable[..., str]) -> WrittenJob:
-    """Return what is submitted of a launch.
+    """Return the job to submit for a launch.
 
     Args:
-        launch: What was asked for.
-        existing: The job that has had the name; where it has yet to end, that is waited for.
-        priority: The priority of its parent, where it inherits that.
+        launch: The launch.
+        existing: The job that has had the name; if it has not ended, the new job waits for that.
+        priority: The priority of its parent, if it inherits that.
         keep: Keeps a file, or with ``archive`` an archive, and returns its name.
     """
     spec = launch.spec if priority is None else evolve(launch.spec, priority=priority)
@@ -119,13 +119,13 @@ def written_of(launch: Launch, existing: Job | None, priority: int | None, keep:
 
 
 def with_identity(written: WrittenJob, principal: Principal) -> WrittenJob:
-    """Have the tasks of a job given a token of their own for what is below it, where who launches it may do that."""
+    """Give a job's tasks a token of their own for the jobs below it, if the launching principal may do that."""
     below = written.spec.group
     return evolve(written, spec=evolve(written.spec, identity=below)) if hands_on(principal, below) else written
 
 
 def request_of(job: Job) -> dict[str, Any]:
-    """Return what was asked for when a job was launched, without its files and variables."""
+    """Return the request that launched a job, without files and variables."""
     spec = _spec_of(job)
     return {} if spec is None or REQUEST not in spec.annotations else kept_request(spec.annotations)
 

@@ -1,4 +1,4 @@
-"""Makes up names for new Kubernetes objects that ask for one: ``generateName`` and five random characters."""
+"""Names new Kubernetes objects that have ``generateName``: by that and five random characters."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 _KINDS = ((job.API_VERSION, "Job"), (manifest.API_VERSION, "JobSet"))
 _RANDOM = 5
 _LONGEST = 63 - _RANDOM
-"""Of what is before the random characters; more is cut off, as Kubernetes does."""
+"""Length before the random characters; the rest is cut off, as Kubernetes does."""
 
 
 def with_names(documents: Sequence[Document], ids: Ids, key: str | None = None) -> list[Document]:
-    """Give names to those that have ``generateName`` instead, also in ``items``.
+    """Name the objects that have ``generateName`` instead of a name, also those in ``items``.
 
     Args:
-        documents: What was sent, to be created.
-        ids: Where randomness comes from.
-        key: The idempotency key: what is sent again with it gets the names it had.
+        documents: The objects to create.
+        ids: The source of randomness.
+        key: The idempotency key; objects sent again with it get the same names.
     """
     return [_with_name(document, ids, f"{key}/{place}" if key else "") for place, document in enumerate(documents)]
 

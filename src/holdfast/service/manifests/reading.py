@@ -51,7 +51,7 @@ def documents_of(body: Text, *, lenient: bool = False) -> list[Document]:
 def _check_json(text: str) -> None:
     """Make sure a JSON body is JSON: the YAML reader accepts much else."""
     try:
-        json.loads(text, parse_int=str)  # what a number is worth is the reading's to say, with its place
+        json.loads(text, parse_int=str)  # the reader checks numbers, and reports their places
     except json.JSONDecodeError as error:
         hint = "send many documents as application/x-ndjson" if error.msg == "Extra data" else None
         refuse(f"is not JSON: {error.msg}", line=error.lineno, hint=hint)
@@ -72,10 +72,10 @@ def one_document(body: Text, *, lenient: bool = False) -> Document:
 
 
 def document_named(body: Text, name: str, *, lenient: bool = False) -> Document:
-    """Read the only document of a body, which must be of a name.
+    """Read the only document of a body, which must have a name.
 
     Raises:
-        InvalidManifest: It is not.
+        InvalidManifest: It has another name.
     """
     document = one_document(body, lenient=lenient)
     if (written := name_of(document)) != name:
@@ -88,10 +88,10 @@ def _not_named(written: str | None, name: str) -> Problem:
 
 
 def manifest_of(body: Text, kind: type[T], *, name: str | None = None) -> T:
-    """Read the one manifest of a body, which must be of a kind and, when given, of a name.
+    """Read the only manifest of a body, which must have a kind and, if given, a name.
 
     Raises:
-        InvalidManifest: It is not; ``InvalidPolicy`` where a policy was wanted.
+        InvalidManifest: It has not; ``InvalidPolicy`` if ``kind`` is a policy.
     """
     try:
         manifest = read_manifest(one_document(body))
@@ -99,7 +99,7 @@ def manifest_of(body: Text, kind: type[T], *, name: str | None = None) -> T:
         raise _as_error_of(kind)(problems=error.problems, hint=error.hint) from error
     if not isinstance(manifest, kind):
         expected = _KIND_NAMES[kind]
-        problem = Problem("kind", f"{_KIND_NAMES[type(manifest)]!r} is not taken here", allowed=(expected,))
+        problem = Problem("kind", f"{_KIND_NAMES[type(manifest)]!r} is not accepted here", allowed=(expected,))
         raise _as_error_of(kind)(problems=[problem])
     written = getattr(manifest, "name", None)
     if name is not None and written != name:
@@ -116,7 +116,7 @@ _KIND_NAMES: dict[type, str] = {
 
 
 def read_settings(body: Text) -> tuple[RetrySettings, str | None, Access]:
-    """Read the operator's settings, the name of the default policy and who has which rights.
+    """Read the operators' settings, the name of the default policy, and the access settings.
 
     Raises:
         InvalidSetting: They are not valid; with every problem found.
@@ -134,7 +134,7 @@ def _as_error_of(kind: type) -> type[HoldfastError]:
 def bulk_items(
     documents: list[Document], *, lenient: bool = False, engines: Engines = local
 ) -> list[WrittenJob | HoldfastError] | None:
-    """Read a bulk submission: each item as it is written, or what is wrong with it; ``None`` when it is a single job.
+    """Read a bulk submission: a job or an error for each item; ``None`` if it is a single job.
 
     Raises:
         InvalidRequest: ``items`` is not a list, or not the only field.
@@ -147,17 +147,17 @@ def bulk_items(
 
 
 class _Alike:
-    """Reads one of the jobs that are written alike, as people send thousands; a name of its own costs little."""
+    """Reads equal items only once, as people send thousands; an item that differs costs little more."""
 
     def __init__(self, *, lenient: bool, engines: Engines) -> None:
         self._lenient, self._engines = lenient, engines
         self._first: dict[str | None, tuple[dict[str, Any], WrittenJob]] = {}
-        """Of each name; only where a second comes are texts compared."""
+        """The first item of each name; texts are compared only when a name comes again."""
         self._by_text: dict[str, WrittenJob] = {}
         """By their texts, those of names that came again."""
 
     def read(self, item: dict[str, Any]) -> WrittenJob | HoldfastError:
-        """Read an item, or return what one that is written alike is."""
+        """Read an item, or return the job of an equal one."""
         name = item.get("name")
         if not isinstance(name, str | None) or name not in self._first:
             written = self._read(item)
@@ -186,7 +186,7 @@ class _Alike:
 
 
 def several(documents: list[Document]) -> Sequence[Any] | None:
-    """Return the items of what was sent; ``None`` when it is a single manifest.
+    """Return the items of a body; ``None`` if it is a single manifest.
 
     Raises:
         InvalidRequest: ``items`` is not a list, or not the only field.
@@ -197,7 +197,7 @@ def several(documents: list[Document]) -> Sequence[Any] | None:
     if "items" not in value:
         return None
     problems = [
-        Problem(str(field), "has no place beside items", allowed=("items",)) for field in value if field != "items"
+        Problem(str(field), "cannot be used with items", allowed=("items",)) for field in value if field != "items"
     ]
     if not isinstance(value["items"], list):
         problems.append(Problem("items", "must be a list of manifests"))
@@ -214,7 +214,7 @@ def _item_of(item: Any, engines: Engines, *, lenient: bool) -> WrittenJob | Hold
 
 
 def job_item(item: Document | Mapping[str, Any], engines: Engines, *, lenient: bool) -> WrittenJob:
-    """Read a job or an array, also one that is not valid; see ``written_job``."""
+    """Read a job or an array, even if it is not valid; see ``written_job``."""
     if not has_array(item):
         return written_job(item, lenient=lenient, engines=engines)
     try:
@@ -225,7 +225,7 @@ def job_item(item: Document | Mapping[str, Any], engines: Engines, *, lenient: b
 
 
 def has_array(item: Document | Mapping[str, Any]) -> bool:
-    """Whether a manifest is meant to be an array: a job that has ``array``, nested or flat."""
+    """Whether a manifest is an array: a job with ``array``, nested or flat."""
     value = item.value if isinstance(item, Document) else item
     spec = value.get("spec", value)
     return value.get("kind", "Job") == "Job" and isinstance(spec, Mapping) and spec.get("array") is not None
@@ -254,7 +254,7 @@ def is_flat(value: Mapping[str, Any]) -> bool:
 
 
 def no_mapping(item: object) -> InvalidManifest:
-    """Say that an item cannot be a manifest."""
+    """Return the error for an item that cannot be a manifest."""
     return InvalidManifest(problems=[Problem("", f"a manifest is a mapping of fields, not {type(item).__name__}")])
 
 
@@ -275,7 +275,7 @@ def entry_manifest(item: Document | Mapping[str, Any], info: EntryInfo) -> Entry
 def written_job(
     document: Document | Mapping[str, Any], *, lenient: bool = False, engines: Engines = local
 ) -> WrittenJob:
-    """Read a job; also of an invalid one the names it refers to, so that all problems can be reported at once."""
+    """Read a job; of an invalid one, only the names it refers to, so that all problems can be reported at once."""
     value = document.value if isinstance(document, Document) else document
     flat = is_flat(value)
     reading = try_job(document, lenient=lenient, engines=engines)
@@ -292,7 +292,7 @@ def _unread(value: Mapping[str, Any], error: InvalidManifest) -> WrittenJob:
 
 
 def _named(fields: object, metadata: object) -> JobSpec:
-    """Read a job's name, and the queue, the policies and the jobs it names, as far as they are names."""
+    """Read a job's name, and the names of its queue, policies and dependencies, as far as they are valid."""
     mapping = fields if isinstance(fields, Mapping) else {}
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     queue, policies = mapping.get("queue"), mapping.get("retryPolicies")

@@ -1,4 +1,4 @@
-"""What was sent as the text of manifests, and what it is written in."""
+"""The text of manifests, and its format."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from holdfast.errors import InvalidManifest, Problem
 
 
 class Format(StrEnum):
-    """What a text is written in."""
+    """The format of a text."""
 
     JSON = auto()
     YAML = auto()
-    """Also many documents."""
+    """One or more documents."""
     LINES = auto()
     """JSON, one document a line."""
 
 
 class Text(Struct, frozen=True):
-    """What was sent."""
+    """The text of a request."""
 
     text: str
     format: Format
@@ -39,10 +39,10 @@ class Text(Struct, frozen=True):
 
 
 def refuse(message: str, *, line: int | None = None, hint: str | None = None) -> NoReturn:
-    """Say that a body cannot be read.
+    """Refuse a body that cannot be read.
 
     Raises:
-        InvalidManifest: With the one problem.
+        InvalidManifest: Always, with this problem.
     """
     msg = "the body cannot be read"
     raise InvalidManifest(msg, problems=[Problem("", message, line=line, hint=hint)])

@@ -1,5 +1,5 @@
-"""Every use case, a module a noun: what doors call.
+"""The use cases that doors call, one module for each noun.
 
-Each operation takes who calls first, then the server, then domain values, and returns domain values. How something is
-sent and shown is each door's own.
+Each operation takes the caller first, then domain values, and returns domain values. Each door has its own format for
+requests and answers.
 """

@@ -49,7 +49,7 @@ LARGEST_PAGE = 1000
 
 
 class SubmittedArray(Struct, frozen=True):
-    """An array that was submitted, or would be."""
+    """An array that was submitted, or would be in a dry run."""
 
     array: Array
     spec: ArraySpec
@@ -57,7 +57,7 @@ class SubmittedArray(Struct, frozen=True):
 
 
 class ArrayOperations(Steers[Array], frozen=True):
-    """What can be asked of arrays."""
+    """The operations on arrays."""
 
     rules = ARRAYS
 
@@ -79,34 +79,34 @@ class ArrayOperations(Steers[Array], frozen=True):
         return OwnerPage.until(last, self._readable(shown, unreadable), unreadable)
 
     def _readable(self, arrays: Iterable[Array], unreadable: list[Unreadable]) -> Sequence[Progress]:
-        """Look how far arrays are, but those that are damaged, which are told."""
+        """Read the progress of arrays; damaged ones are added to ``unreadable`` instead."""
         store, now = self.backend.store, self.backend.clock.now()
         quarantined = store.quarantined()
         return readable(arrays, lambda array: progress_of(array, store, now, quarantined), itself, unreadable.append)
 
     @asks(Right.WATCH, Subject.ARRAY)
     def get(self, caller: Caller, ref: str) -> Progress:
-        """Read how far an array is.
+        """Read the progress of an array.
 
         Raises:
-            NotFound: There is no such array.
+            NotFound: The array does not exist.
         """
         return self._progress(self._found(caller, Right.WATCH, ref))
 
     @asks(Right.WATCH, Subject.ARRAY)
     def progress(self, _caller: Caller, array: Array) -> Progress:
-        """Read how far an array is of which something was asked."""
+        """Read the progress of an array that the caller has acted on."""
         return self._progress(array)
 
     @asks(Right.WATCH, Subject.ARRAY)
     def going_on(self, caller: Caller, tasks: Iterable[Job]) -> Sequence[Progress]:
-        """Read how far the arrays are that some tasks are of and that have not ended, each once."""
+        """Read the progress of the unfinished arrays that some tasks belong to, each once."""
         seeing = self.backend.seeing(caller)
         hidden = {Sight.NOTHING, Sight.EXISTENCE}
         ids = dict.fromkeys(task.child.set_id for task in tasks if task.child and seeing.sight(task) not in hidden)
         try:
             arrays_found = self.backend.store.workloads_by_id(Array, list(ids))
-        except Internal:  # one of them is damaged, which is told where it is asked for
+        except Internal:  # one of them is damaged; a request for it says so
             return []
         return self._readable(
             (
@@ -119,7 +119,7 @@ class ArrayOperations(Steers[Array], frozen=True):
 
     @asks(Right.SUBMIT, Subject.ARRAY)
     def submit(self, caller: Caller, body: Text, *, key: str | None = None, dry_run: bool = False) -> SubmittedArray:
-        """Submit an array, whose name must be new; its tasks are made as places come free. See ``submitted``."""
+        """Submit an array with a new name. Its tasks are created as places become free. See ``submitted``."""
         server = self.backend
         written = written_array(one_document(body), partial(engines_of, server.store))
         with audited(server.store, None if dry_run else caller, Act.CREATE, Subject.ARRAY, written.spec.name):
@@ -132,7 +132,7 @@ class ArrayOperations(Steers[Array], frozen=True):
     def change(
         self, caller: Caller, ref: str, body: Text, *, dry_run: bool = False
     ) -> tuple[Reshaped, Sequence[Problem]]:
-        """Give an array the limits that a manifest has, and return what is dubious in that; see ``reshape``."""
+        """Give an array the limits of a manifest; returns also the manifest's warnings. See ``reshape``."""
         store, clock = self.backend.store, self.backend.clock
         written = written_array(one_document(body), partial(engines_of, store))
         ref = self._named(caller, Right.CHANGE, ref)
@@ -140,28 +140,28 @@ class ArrayOperations(Steers[Array], frozen=True):
 
     @asks(Right.WATCH, Subject.ARRAY)
     def task(self, caller: Caller, ref: str, index: int) -> Job:
-        """Read the job that is a task of an array.
+        """Read the job of an array's task.
 
         Raises:
-            NotFound: There is no such array, it has no such task, or the task has not been made yet.
+            NotFound: The array or the task does not exist, or the task has not been created yet.
         """
         array = self._found(caller, Right.WATCH, ref)
         try:
             job = self.backend.store.job(f"{array.id}-{task_name(array.name, index)}")
         except NotFound:
             if index in set(load_array(array.spec).every_index()):
-                msg = f"task {index} of array {array.name!r} has not been made yet"
-                raise NotFound(msg, hint="tasks are made as places come free") from None
+                msg = f"task {index} of array {array.name!r} has not been created yet"
+                raise NotFound(msg, hint="tasks are created as places become free") from None
             msg = f"array {array.name!r} has no task {index}"
             raise NotFound(msg) from None
         return self.backend.seeing(caller).jobs([job])[0]
 
     @asks(Right.WATCH, Subject.ARRAY)
     def why(self, caller: Caller, ref: str) -> Explanation[Progress]:
-        """Explain where an array is; with the arrays that run tasks of it again.
+        """Explain an array's state; includes the arrays that rerun its tasks.
 
         Raises:
-            NotFound: There is no such array.
+            NotFound: The array does not exist.
         """
         explanation, seeing = explained(self.get(caller, ref), self.backend.store), self.backend.seeing(caller)
         groups = [evolve(group, jobs=tuple(seeing.jobs(group.jobs))) for group in explanation.groups]
@@ -183,12 +183,12 @@ class ArrayOperations(Steers[Array], frozen=True):
         """Submit an array of some tasks of another one; see ``reruns.rerun``.
 
         Args:
-            caller: Who asks.
-            ref: The other one.
+            caller: The caller.
+            ref: The other array.
             choice: Which tasks, by how they ended.
             indices: Which of them, such as ``3,7-9``.
-            changes: Fields of the tasks' manifest that are changed, in the short form.
-            name: Of the new array; by default one that nobody has.
+            changes: Changed fields of the tasks' manifest, in the short form.
+            name: The new array's name; by default an unused one.
             dry_run: Check everything and store nothing.
 
         Raises:
@@ -201,7 +201,7 @@ class ArrayOperations(Steers[Array], frozen=True):
 
         if indices is not None:
             choice = evolve(choice, indexes=read_some_indexes(indices))
-        ref = self._named(caller, Right.LOGS, ref)  # the new one is its own, and so what it is told
+        ref = self._named(caller, Right.LOGS, ref)  # the caller owns the new array, and so sees what it takes over
         made_again = run_again(self.backend.submitter(caller), ref, choice, changed, dry_run=dry_run)
         if not dry_run:
             self.backend.count(1, 0)
@@ -209,10 +209,10 @@ class ArrayOperations(Steers[Array], frozen=True):
 
     @asks(Right.PREEMPT, Subject.ARRAY)
     def preempt(self, caller: Caller, ref: str, reason: str = "") -> Progress:
-        """Ask for the places of all tasks of an array that run; policies decide which of them run again.
+        """Preempt all running tasks of an array; policies decide which of them run again.
 
         Raises:
-            NotFound: There is no such array.
+            NotFound: The array does not exist.
         """
         progress = self._progress(self._found(caller, Right.PREEMPT, ref))
         running = JobFilter(job_set=progress.array.id, states=frozenset({JobState.RUNNING}))

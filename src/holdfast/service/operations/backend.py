@@ -1,4 +1,4 @@
-"""What operations work with: the store, the clock, and what else of the process they need."""
+"""The parts of the process that operations use: the store, the clock and others."""
 
 from __future__ import annotations
 
@@ -33,61 +33,61 @@ if TYPE_CHECKING:
 
 @dataclass
 class Backend:
-    """What operations work with."""
+    """The parts of the process that operations use."""
 
     store: Store
     clock: Clock
     ids: Ids
     logs: LogReader
     owner: Principal
-    """Whose server it is, or who runs this process."""
+    """The principal who runs this process."""
     make_room: Callable[[], bool] = lambda: False
-    """Gives up what is kept of a full disk, for cancelling."""
+    """Frees the reserve kept for a full disk, so that work can be cancelled."""
     ready: Callable[[], str | None] = lambda: None
-    """Says what keeps the process from working, if anything."""
+    """Returns what keeps the process from working, if anything."""
     count: Callable[[int, int], None] = lambda _accepted, _rejected: None
-    """Takes note of how many jobs were accepted and how many refused."""
+    """Counts accepted and rejected jobs in the metrics."""
     nodes: Callable[[], Sequence[Node]] | None = None
-    """Lists the nodes that jobs can count on, to refuse what none of them has; by default those that were reported."""
+    """Lists the nodes that jobs can count on, to refuse what none of them has; by default the reported ones."""
     metrics: Callable[[], bytes] = lambda: b""
-    """Writes the metrics of the process in Prometheus' text format."""
+    """Renders the metrics of the process in Prometheus' text format."""
     sender: Callable[[], Sender] | None = None
-    """Tells people; ``None`` where nobody can be told."""
+    """Sends notifications; ``None`` if this process cannot."""
     secrets: Secrets | None = None
-    """Where the values of secret variables are; ``None`` where they cannot be kept safely."""
+    """Keeps the values of secret variables; ``None`` if they cannot be kept safely."""
     blobs: Blobs | None = None
-    """Where what is sent along with jobs is; ``None`` where their programs would not find it."""
+    """Keeps files that are sent with jobs; ``None`` if their programs would not find them."""
     calls: CallRunner | None = None
-    """What runs calls that doors are sent; ``None``: nothing."""
+    """Runs the calls that clients of doors launch; ``None`` if this server runs none."""
     account: Callable[[str], Principal | None] = lambda _: None
-    """Finds the Unix account of a name, with its groups; it may take a while."""
+    """Finds the Unix account of a name, with its groups; may take a while."""
     is_group: Callable[[str], bool] = lambda _: True
-    """Whether the machine has a group of a name; it may take a while."""
+    """Whether the machine has a group of a name; may take a while."""
     as_submitters: bool = False
-    """Whether programs run as who submits them."""
+    """Whether programs run as their submitters."""
     reload: Callable[[Caller], tuple[FileSettings, bool] | None] = lambda _: None
-    """Reads the configuration file again, and says what it says and whether that is new; ``None``: there is none."""
+    """Reads the configuration file again; returns it and whether it is new, or ``None`` if there is no file."""
 
     @cached_property
     def explainer(self) -> Explainer:
-        """Explains decisions; it keeps what it compiled."""
+        """Explains decisions. Cached, as it keeps compiled policies."""
         from holdfast.service.explain import Explainer
 
         return Explainer(self.store)
 
     @cached_property
     def access(self) -> AccessBook:
-        """Know who may do what; it keeps what it read."""
+        """Knows the rights of callers. Cached, as it keeps what it read."""
         return AccessBook(self.store, self.clock, self.owner, self.account)
 
     def seeing(self, caller: Caller) -> Seeing:
-        """Look with the eyes of who calls."""
+        """Restrict queries to what ``caller`` may see."""
         from holdfast.service.operations.seeing import Seeing
 
         return Seeing(self.store, self.access, caller)
 
     def submitter(self, caller: Caller, catalogue: Catalogue | None = None) -> Submitter:
-        """Return what submits for who calls, by what operators have written if that was just read."""
+        """Return the submitter for a caller; ``catalogue`` saves reading it."""
         from holdfast.service.submit import Submitter
 
         finder = self.seeing(caller)
@@ -104,7 +104,7 @@ class Backend:
         )
 
     def caller(self, principal: Principal, *, origin: str, request_id: str) -> Caller:
-        """Return who calls now, with their roles; without them, operations refuse everything.
+        """Return the caller of a request, with their roles; operations refuse callers without roles everything.
 
         Raises:
             Unavailable: The store cannot be read right now.
@@ -116,18 +116,18 @@ class Backend:
 
     def _unable(self, principal: Principal) -> str:
         if self.as_submitters and principal.uid is None:
-            return f"programs run as who submits them here, and {principal.name} has no Unix account"
+            return f"programs run as their submitter here, and {principal.name} has no Unix account"
         if self.as_submitters and principal.uid == 0 and principal.limit is not None:
-            return "programs run as who submits them here, and as root only what root itself submits, not by a token"
+            return "programs run as their submitter here, and as root only what root itself submits, without a token"
         return ""
 
     def telling(self) -> Sender:
-        """Return what tells people.
+        """Return the sender of notifications.
 
         Raises:
-            Unavailable: Nobody can be told from here.
+            Unavailable: This process cannot send any.
         """
         if self.sender is None:
-            msg = "nobody can be told from here"
+            msg = "this process cannot send notifications"
             raise Unavailable(msg)
         return self.sender()

@@ -1,4 +1,4 @@
-"""Many jobs at once: cancel, preempt and reprioritize them."""
+"""Cancels, preempts and reprioritizes many jobs at once."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from holdfast.service.operations.backend import Backend
 
 MOST_AT_ONCE = 10_000
-"""Jobs in one transaction; more are asked in several, one after the other."""
+"""Jobs in one transaction; more take several."""
 ACTIVE = frozenset(JobState) - JOB_TERMINAL
 
 
 class JobBatches(Struct, frozen=True):
-    """What is asked of many jobs at once; a job of which it is not true that it applies is left alone."""
+    """Acts on many jobs at once. A job that the act does not apply to is left alone."""
 
     backend: Backend
 
@@ -38,34 +38,34 @@ class JobBatches(Struct, frozen=True):
     def cancel(
         self, caller: Caller, where: JobFilter, reason: str = "", *, unless_started: bool = False
     ) -> Sequence[Job]:
-        """Ask for jobs to be cancelled, but those of job sets, which only end with their set; returns the jobs.
+        """Cancel jobs, except those of job sets, which only end with their set; returns the jobs.
 
-        Those go first whose group is below those of others: what a job made ends before it. With ``unless_started``
-        those are left alone that have started by the time the controller acts on it.
+        Jobs in deeper groups are cancelled first: what a job launched ends before it. With ``unless_started``, jobs
+        that have started by the time the controller acts are left alone.
 
         Raises:
-            Forbidden: One of them is not for the caller to cancel.
+            Forbidden: The caller may not cancel one of them.
         """
         kind = RequestKind.CANCEL_UNLESS_STARTED if unless_started else RequestKind.CANCEL
         return self._ask(kind, Right.CANCEL, caller, where, reason)
 
     @asks(Right.CANCEL, Subject.JOB)
     def cancel_family(self, caller: Caller, job: Job, where: JobFilter, reason: str) -> Sequence[Job]:
-        """Ask for a job to be cancelled, and for what is below it; returns the jobs.
+        """Cancel a job and the jobs below it; returns the jobs.
 
-        What others launched below it, and the caller may not cancel, is left to end with its parent.
+        Jobs that others launched below it, and that the caller may not cancel, end with their parent.
 
         Raises:
-            Forbidden: The job itself is not for the caller to cancel.
+            Forbidden: The caller may not cancel the job itself.
         """
         return self._send(RequestKind.CANCEL, self._family(caller, job, where), caller, reason)
 
     @asks(Right.CANCEL, Subject.JOB)
     def family_ends(self, caller: Caller, job: Job, where: JobFilter, reason: str) -> tuple[Request, ...]:
-        """Return the requests of ``cancel_family``, to be appended with what takes the job's place.
+        """Return the requests of ``cancel_family``, to be appended together with the job that replaces it.
 
         Raises:
-            Forbidden: The job itself is not for the caller to cancel.
+            Forbidden: The caller may not cancel the job itself.
         """
         now = self.backend.clock.now()
         return tuple(
@@ -75,30 +75,30 @@ class JobBatches(Struct, frozen=True):
 
     @asks(Right.PREEMPT, Subject.JOB)
     def preempt(self, caller: Caller, where: JobFilter, reason: str = "", *, node: str = "") -> Sequence[Job]:
-        """Ask for the places of jobs, or only for those on a node; returns the jobs that were meant.
+        """Preempt jobs, or only their runs on a node; returns the jobs.
 
         Raises:
-            Forbidden: One of them is not for the caller to preempt.
+            Forbidden: The caller may not preempt one of them.
         """
         return self._ask(RequestKind.PREEMPT, Right.PREEMPT, caller, where, reason, payload=node)
 
     @asks(Right.REPRIORITIZE, Subject.JOB)
     def reprioritize(self, caller: Caller, where: JobFilter, priority: int) -> Sequence[Job]:
-        """Ask for another priority of jobs; higher ones go first; returns the jobs.
+        """Change the priority of jobs; higher ones go first. Returns the jobs.
 
         Raises:
-            Forbidden: One of them is not for the caller to reprioritize.
+            Forbidden: The caller may not reprioritize one of them.
         """
         kind, reason = RequestKind.REPRIORITIZE, f"priority {priority}"
         return self._ask(kind, Right.REPRIORITIZE, caller, where, reason, payload=str(priority))
 
     @asks(Right.PREEMPT, Subject.JOB)
     def preempt_node(self, caller: Caller, name: str, reason: str = "") -> Sequence[Job]:
-        """Ask for the places of all that runs on the nodes of a name; returns the jobs.
+        """Preempt all jobs that run on the nodes of a name; returns the jobs.
 
         Raises:
-            NotFound: There is no such node.
-            Forbidden: One of the jobs is not for the caller to preempt.
+            NotFound: No node has that name.
+            Forbidden: The caller may not preempt one of the jobs.
         """
         store = self.backend.store
         with audited(store, caller, Act.PREEMPT, Subject.NODE, name):
@@ -111,7 +111,7 @@ class JobBatches(Struct, frozen=True):
 
     @asks(Right.WATCH, Subject.JOB)
     def on_node(self, caller: Caller, name: str, executor: str) -> tuple[JobFilter, Sequence[Job]]:
-        """Return the jobs that run on a node of an executor, and the filter that means them; on an unknown one none."""
+        """Return the jobs that run on a node of an executor, and the filter for them; none for an unknown node."""
         store, seeing = self.backend.store, self.backend.seeing(caller)
         ids = frozenset(run.job_id for run in store.running() if (run.node, run.executor) == (name, executor))
         where = JobFilter(ids=ids, states=frozenset({JobState.RUNNING}))
@@ -130,7 +130,7 @@ class JobBatches(Struct, frozen=True):
         return seeing.able(Right.CANCEL, self._found(RequestKind.CANCEL, caller, where))
 
     def _found(self, kind: RequestKind, caller: Caller, where: JobFilter) -> list[Job]:
-        """Return the jobs that are meant; of those to be cancelled the deepest first."""
+        """Return the jobs to act on; those to be cancelled with the deepest first."""
         store, seeing = self.backend.store, self.backend.seeing(caller)
         where = evolve(seeing.listed(where), states=where.states or ACTIVE)
         targets = [job for part in _in_parts(where) for job in store.jobs(part) if not job.cancel_requested]
@@ -160,7 +160,7 @@ def _depth(job: Job) -> int:
 
 
 def _in_parts(where: JobFilter) -> Iterator[JobFilter]:
-    """Split a filter by ids where there are more than a database takes in one question."""
+    """Split a filter with more ids than a database takes in one query."""
     if where.ids is None:
         yield where
         return

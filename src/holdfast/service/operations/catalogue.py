@@ -1,6 +1,6 @@
-"""Edits and reads what operators write: queues, retry policies, failure categories and notifiers.
+"""Edits and reads the catalogue: queues, retry policies, failure categories and notifiers.
 
-A change of a policy is a new revision. Policies and categories apply to what is judged, or classified, after a change.
+Changing a policy makes a new revision. Policies and categories apply to failures judged after a change.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class Entries(Struct, Generic[E], frozen=True):
-    """What operators wrote of one kind."""
+    """The entries of one kind."""
 
     store: Store
 
@@ -53,23 +53,23 @@ class Entries(Struct, Generic[E], frozen=True):
 
     @classmethod
     def of(cls, backend: Backend) -> Self:
-        """Take the store, and what else is needed, from what doors work with."""
+        """Make the operations from the backend."""
         return cls(backend.store)
 
     @property
     def subject(self) -> SubjectName:
-        """What rights and the audit log call them."""
+        """The name of the kind in rights and in the audit log."""
         return self.kind.info.subject
 
     def _own(self) -> Mapping[str, E]:
-        """Return those that operators wrote, by name."""
+        """Return the operators' own entries by name."""
         return self.store.catalogue().of(self.kind)
 
     def _check(self, entry: E) -> None:
-        """Refuse an entry that names what does not exist, or cannot be used."""
+        """Refuse an entry that names something that does not exist, or that cannot be used."""
 
     def _require_deletable(self, caller: Caller, name: str) -> None:
-        """Refuse to delete an entry that does not exist, or that nobody can delete."""
+        """Refuse to delete an entry that does not exist, or that cannot be deleted."""
         self.get(caller, name)
 
     @asks(Right.WATCH)
@@ -80,22 +80,22 @@ class Entries(Struct, Generic[E], frozen=True):
 
     @asks(Right.WATCH)
     def submitters(self, _caller: Caller) -> Mapping[str, str]:
-        """Say who first wrote each, by its name, where that is known."""
+        """Return who first wrote each entry, by its name, if known."""
         noun = f"{self.kind.info.noun} "
         submitters = self.store.catalogue().submitters
         return {what.removeprefix(noun): name for what, name in submitters.items() if what.startswith(noun)}
 
     @asks(Right.WATCH)
     def warnings(self, _caller: Caller, entry: E) -> Sequence[Problem]:
-        """Say what is dubious about an entry, although it is valid."""
+        """Return warnings about a valid entry."""
         return manifest_warnings(entry)
 
     @asks(Right.WATCH)
     def get(self, caller: Caller, name: str) -> E:
-        """Read one; of a policy the newest revision.
+        """Read an entry; of a policy, the newest revision.
 
         Raises:
-            NotFound: There is none of that name.
+            NotFound: It does not exist.
         """
         entries = {entry.name: entry for entry in self.list(caller)}
         if name not in entries:
@@ -112,12 +112,12 @@ class Entries(Struct, Generic[E], frozen=True):
         if_match: Collection[str] | None = None,
         dry_run: bool = False,
     ) -> E:
-        """Store one; ``create`` true: must be new, false: must exist, ``None``: either; a dry run stores nothing.
+        """Store an entry; ``create`` true: must be new, false: must exist, ``None``: either. A dry run stores nothing.
 
         Raises:
-            InvalidManifest: It names what does not exist, or cannot be used here.
-            AlreadyExists: It exists, and must be new.
-            NotFound: It does not, and must exist.
+            InvalidManifest: It names something that does not exist, or cannot be used here.
+            AlreadyExists: It must be new, and exists.
+            NotFound: It must exist, and does not.
             VersionConflict: A policy has none of the revisions in ``if_match``.
         """
         with audited(self.store, None if dry_run else caller, put_act(create=create), self.subject, entry.name):
@@ -134,18 +134,18 @@ class Entries(Struct, Generic[E], frozen=True):
     def delete(
         self, caller: Caller, name: str, *, if_match: Collection[str] | None = None, detach: bool = False
     ) -> None:
-        """Delete one; revisions of a policy stay readable, and failures keep the category that they were given.
+        """Delete an entry. Revisions of a policy stay readable, and failures keep their category.
 
         Args:
-            caller: Who deletes it.
-            name: Its name.
-            if_match: Revisions a policy must have one of.
-            detach: Also take a policy out of the queues that name it.
+            caller: The caller.
+            name: The entry's name.
+            if_match: Revisions, one of which a policy must have.
+            detach: Also remove a policy from the queues that name it.
 
         Raises:
-            NotFound: There is none of that name.
+            NotFound: It does not exist.
             VersionConflict: It has none of the revisions in ``if_match``.
-            Conflict: Something names it, jobs wait in it, or nobody can delete it.
+            Conflict: Another entry names it, jobs wait in it, or it cannot be deleted.
         """
         with audited(self.store, caller, Act.DELETE, self.subject, name):
             self._require_deletable(caller, name)
@@ -159,7 +159,7 @@ class Policies(Entries[RetryPolicy], frozen=True):
 
     @asks(Right.WATCH)
     def warnings(self, _caller: Caller, entry: RetryPolicy) -> Sequence[Problem]:
-        """Say what is dubious about a policy, although it is valid: rules that match nothing, such as by a category."""
+        """Return warnings about a policy, such as rules that can match nothing."""
         return [*manifest_warnings(entry), *unknown_categories(entry, self.store.catalogue())]
 
 
@@ -170,7 +170,7 @@ class Categories(Entries[FailureCategory], frozen=True):
 
     @asks(Right.WATCH, Subject.CATEGORY)
     def list(self, _caller: Caller) -> Sequence[FailureCategory]:
-        """List all, in order of evaluation: those of a file, the operator's own, and built-in ones not replaced."""
+        """List all in order of evaluation: those of a file, the operators' own, and the built-in ones not replaced."""
         catalogue = self.store.catalogue()
         own = [*(catalogue.configured.categories if catalogue.configured else ()), *catalogue.categories]
         return [*own, *failure_catalogue.builtin_beside(own)]
@@ -185,14 +185,14 @@ class Categories(Entries[FailureCategory], frozen=True):
             msg = f"failure category {name!r} is set by {configured.file}"
             raise Conflict(msg, hint="edit that file, which is read again when it changes")
         msg = f"failure category {name!r} is built in"
-        raise Conflict(msg, hint="a category of that name of your own takes its place")
+        raise Conflict(msg, hint="create a category of that name to replace it")
 
 
 class Queues(Entries[Queue], frozen=True):
     """The queues."""
 
     nodes: Callable[[], Sequence[Node]] | None = None
-    """Lists the nodes that jobs can count on; by default those that were reported."""
+    """Lists the nodes that jobs can count on; by default the reported ones."""
     is_group: Callable[[str], bool] = lambda _: True
     """Whether the machine has a group of a name."""
 
@@ -220,22 +220,22 @@ class Queues(Entries[Queue], frozen=True):
     def edit(
         self, caller: Caller, name: str, change: Callable[[Queue | None], Queue], *, create: bool | None = None
     ) -> Queue:
-        """Store what ``change`` makes of a queue, or of none, so that edits at the same time do not undo each other.
+        """Change a queue, or create one, in one transaction, so that concurrent edits do not undo each other.
 
         Raises:
             InvalidRequest: It names a policy or a notifier that does not exist.
-            NotFound: It is not there, and ``create`` is false.
-            AlreadyExists: It is there, and ``create`` is true.
+            NotFound: It does not exist, and ``create`` is false.
+            AlreadyExists: It exists, and ``create`` is true.
         """
         with audited(self.store, caller, put_act(create=create), Subject.QUEUE, name):
             return self.store.edit_entry(QUEUE, name, change, create=create, caller=caller)
 
     @asks(Right.WATCH, Subject.JOB)
     def require(self, _caller: Caller, name: str) -> None:
-        """Make sure that a queue is there, for who looks for jobs in it: a token may be for jobs alone.
+        """Check that a queue exists, with the right to watch jobs only, as a token may give no more.
 
         Raises:
-            NotFound: It is not.
+            NotFound: It does not exist.
         """
         queues = self._own()
         if name not in queues:
@@ -243,7 +243,7 @@ class Queues(Entries[Queue], frozen=True):
 
     @asks(Right.WATCH)
     def warnings(self, _caller: Caller, entry: Queue) -> Sequence[Problem]:
-        """Say what is dubious about a queue, although it is valid: limits on what nobody has yet."""
+        """Return warnings about a queue, such as limits on resources that no node has."""
         strange = unknown_groups_in_permissions(entry.permissions, self.is_group)
         if not entry.max_running.named and not entry.per_user.max_running.named:
             return strange
@@ -252,10 +252,10 @@ class Queues(Entries[Queue], frozen=True):
 
 
 class Notifiers(Entries[Notifier], frozen=True):
-    """Where people are told."""
+    """The notifiers."""
 
     sender: Sender | None = None
-    """Knows what cannot be used here; without one anything can."""
+    """Knows which notifiers can be used here; without one, all can."""
 
     kind = NOTIFIER
 
@@ -271,7 +271,7 @@ class Notifiers(Entries[Notifier], frozen=True):
             raise InvalidManifest(msg, problems=problems)
 
     def _require_deletable(self, caller: Caller, name: str) -> None:
-        """Leave it to the store: one that cannot be read can be deleted, too."""
+        """Leave it to the store, so that an unreadable notifier can be deleted, too."""
 
 
 _OPERATIONS: dict[EntryInfo, type[Entries[Any]]] = {
@@ -280,7 +280,7 @@ _OPERATIONS: dict[EntryInfo, type[Entries[Any]]] = {
 
 
 def operations_of(info: EntryInfo) -> type[Entries[Any]]:
-    """Return what can be done with the entries of a kind."""
+    """Return the operations on the entries of a kind."""
     return _OPERATIONS[info]
 
 

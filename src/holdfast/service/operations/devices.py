@@ -1,4 +1,4 @@
-"""Finds GPUs by name, and asks the controller to set them aside or to hand them out again."""
+"""Lists, cordons and uncordons GPUs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class DeviceList(Struct, frozen=True):
-    """Nodes with their GPUs, the runs that have any, and the names of those runs' jobs, by id."""
+    """Nodes with their GPUs, the runs that hold any, and the names of these runs' jobs by id."""
 
     nodes: Sequence[Node]
     holders: Sequence[Run]
@@ -34,16 +34,16 @@ class DeviceList(Struct, frozen=True):
 
 
 class DeviceOperations(Struct, frozen=True):
-    """What people may do with GPUs."""
+    """The operations on GPUs."""
 
     store: Store
     clock: Clock
     access: AccessBook | None = None
-    """Knows what who calls may see, where that is not everything."""
+    """Limits answers to what the caller may see."""
 
     @asks(Right.WATCH, Subject.DEVICE)
     def list(self, caller: Caller) -> DeviceList:
-        """Read the GPUs of all nodes, and which runs have them."""
+        """Read the GPUs of all nodes, and which runs hold them."""
         holders = [run for run in self.store.running() if run.devices]
         jobs = self.store.jobs(JobFilter(ids=frozenset(run.job_id for run in holders)))
         seeing = Seeing(self.store, self.access, caller)
@@ -51,21 +51,21 @@ class DeviceOperations(Struct, frozen=True):
 
     @asks(Right.CHANGE, Subject.DEVICE)
     def cordon(self, caller: Caller, reference: str, reason: str) -> tuple[Node, Device]:
-        """Ask for a GPU to be given to nobody; who has it keeps it.
+        """Cordon a GPU: no further run gets it. A run that holds it keeps it.
 
         Raises:
-            NotFound: There is no such GPU.
-            Conflict: More than one node has one of that name.
+            NotFound: No GPU has that id.
+            Conflict: Several nodes have a GPU of that id.
         """
         return self._ask(RequestKind.CORDON, Act.CORDON, reference, reason, caller)
 
     @asks(Right.CHANGE, Subject.DEVICE)
     def uncordon(self, caller: Caller, reference: str, reason: str = "") -> tuple[Node, Device]:
-        """Ask for a GPU to be given away again; one that is not set aside stays as it is.
+        """Uncordon a GPU, if it is cordoned.
 
         Raises:
-            NotFound: There is no such GPU.
-            Conflict: More than one node has one of that name.
+            NotFound: No GPU has that id.
+            Conflict: Several nodes have a GPU of that id.
         """
         return self._ask(RequestKind.UNCORDON, Act.UNCORDON, reference, reason, caller)
 
@@ -79,7 +79,7 @@ class DeviceOperations(Struct, frozen=True):
             return node, device
 
     def _find(self, reference: str) -> tuple[Node, Device]:
-        """Find a GPU by its id, or by ID@NODE where several nodes have one of that id."""
+        """Find a GPU by its id, or by ID@NODE if several nodes have one of that id."""
         devices = [(node, device) for node in self.store.nodes() for device in node.devices]
         matching = [pair for pair in devices if reference in {pair[1].id, f"{pair[1].id}@{pair[0].name}"}]
         if not matching:

@@ -1,4 +1,4 @@
-"""Reads the event log, part by part, by the filters a caller may use, and the audit log: who did what."""
+"""Reads the event log in parts, by filters, and the audit log."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class EventPart(Struct, frozen=True):
 
     events: Sequence[StoredEvent]
     next_after: int
-    """Where the next part begins; also moves on when no event of the part matched."""
+    """Where the next part begins; advances even if no event matched."""
     last: int
-    """The newest event there was."""
+    """The newest event at the time of reading."""
     full: bool
-    """Whether there may be more at once."""
+    """Whether more may follow at once."""
 
 
 class EventLog(Struct, frozen=True):
@@ -50,7 +50,7 @@ class EventLog(Struct, frozen=True):
 
     store: Store
     access: AccessBook | None = None
-    """Knows what who calls may see, where that is not everything."""
+    """Limits answers to what the caller may see."""
 
     @asks(Right.WATCH, Subject.JOB)
     def filter(
@@ -63,10 +63,10 @@ class EventLog(Struct, frozen=True):
         job_set: str | None = None,
         group: str | None = None,
     ) -> EventFilter:
-        """Make a filter of what a caller wrote.
+        """Make a filter from a caller's texts.
 
         Args:
-            caller: Who reads.
+            caller: The caller.
             job: A job's id, name or unique prefix.
             types: ``job.failed``, its long form ``dev.holdfast.job.failed.v1``, or a family such as ``job``.
             queue: A queue's name.
@@ -74,8 +74,8 @@ class EventLog(Struct, frozen=True):
             group: A group, for the events of its jobs; with a slash at its end, also of those below it.
 
         Raises:
-            InvalidRequest: A type is unknown; with all of them.
-            NotFound: There is no such job or set.
+            InvalidRequest: Types are unknown; with all of them.
+            NotFound: The job or the set does not exist.
         """
         names = _read_types(types) if types else None
         grouped = None if group is None else Grouped.read(group)
@@ -86,8 +86,8 @@ class EventLog(Struct, frozen=True):
 
     @asks(Right.WATCH, Subject.JOB)
     def part(self, caller: Caller, where: EventFilter, *, after: int, limit: int = LARGEST_PART) -> EventPart:
-        """Read the events after a place."""
-        last = self.store.last_event_seq()  # first: then everything up to it is seen by the next question
+        """Read the events after a number."""
+        last = self.store.last_event_seq()  # read first, so that the next query sees everything up to it
         acts = refusal_of(caller.principal, Right.WATCH, Subject.AUDIT) is None
         seeing = Seeing(self.store, self.access, caller)
         where = evolve(where, seen=seeing.readable(), acts=acts)
@@ -99,7 +99,7 @@ class EventLog(Struct, frozen=True):
 
 
 def _without_origin(stored: StoredEvent) -> StoredEvent:
-    """Leave out from where somebody asked for something, which is for those who may read the audit log."""
+    """Leave out the origin of an operator's request, which only readers of the audit log may see."""
     happened = stored.event
     if not isinstance(happened, OperatorActed):
         return stored
@@ -120,7 +120,7 @@ def _read_types(texts: Sequence[str]) -> frozenset[str]:
 
 
 def _names(text: str) -> set[str]:
-    """Return the types a text means: one, a family, or none."""
+    """Return the event types that a text names: one, a family, or none."""
     short = text.strip().lower().removeprefix(TYPE_PREFIX).removesuffix(".*")
     short, _, version = short.rpartition(".v") if ".v" in short else (short, "", "")
     if short in BY_NAME and version in {"", str(BY_NAME[short].version)}:
@@ -135,7 +135,7 @@ class Audit(Struct, frozen=True):
 
     @asks(Right.WATCH, Subject.AUDIT)
     def page(self, caller: Caller, *, after: int = 0, limit: int = LARGEST_PART) -> Sequence[StoredAuditEntry]:
-        """List the oldest entries after a place, in order; that somebody reads who is no admin is one itself."""
+        """List entries after a number, oldest first. Reading is recorded in the log itself, except for admins."""
         entries = self.store.audit(after=after, limit=limit)
         if Role.ADMIN not in caller.principal.roles:
             record_once(self.store, AuditEntry(caller, Act.READ, Subject.AUDIT, "audit"))

@@ -24,36 +24,36 @@ T = TypeVar("T", bound=str)
 
 
 class JobQuery(Struct, frozen=True, kw_only=True):
-    """A caller's filter of a list of jobs; every field that is given must hold."""
+    """A caller's filter of a list of jobs; all given fields must match."""
 
     states: Sequence[str] = ()
-    """Any of these; case is ignored."""
+    """Any of these states; case is ignored."""
     queue: str | None = None
     name: str | None = None
     job_set: str | None = None
-    """Name or id of the set they belong to."""
+    """Name or id of their job set."""
     labels: Sequence[str] = ()
     """Each as ``key=value``."""
     quarantined: bool = False
     """Only those that are quarantined."""
     array: str | None = None
-    """Name or id of the array they are tasks of."""
+    """Name or id of their array."""
     tasks: bool = True
     """Also the tasks of arrays."""
     ids: Sequence[str] | None = None
-    """Only these; ``None`` is all."""
+    """Only these jobs; ``None``: all."""
     group: str | None = None
-    """Those of this group; with a slash at its end, also those below it."""
+    """Jobs of this group; with a slash at its end, also those below it."""
     user: str | None = None
-    """Name of who submitted them."""
+    """Name of their submitter."""
 
 
 def read_filter(seeing: Seeing, query: JobQuery) -> JobFilter:
-    """Read the filter of a list of jobs, for somebody.
+    """Read the filter of a list of jobs, limited to what a caller may see.
 
     Raises:
         InvalidRequest: A state is unknown or a label is not ``key=value``; with all problems.
-        NotFound: There is no such job set.
+        NotFound: The array or the job set does not exist.
     """
     states, labels = read_states(query.states, query.labels, tuple(JobState))
     where = JobFilter(
@@ -72,7 +72,7 @@ def read_filter(seeing: Seeing, query: JobQuery) -> JobFilter:
 
 
 def _owner_of(seeing: Seeing, query: JobQuery) -> str | None:
-    """Find what the jobs must belong to."""
+    """Return the id of the array or the job set that the jobs must belong to."""
     if query.array is not None and query.job_set is not None:
         msg = "a job belongs to a job set or to an array"
         raise InvalidRequest(msg, problems=[Problem("query.array", "cannot be set together with job_set")])
@@ -84,7 +84,7 @@ def _owner_of(seeing: Seeing, query: JobQuery) -> str | None:
 def read_states(
     states: Sequence[str], labels: Sequence[str], known_states: Sequence[T]
 ) -> tuple[frozenset[T], tuple[tuple[str, str], ...]]:
-    """Read the states and labels that are asked for, of the states that are known; case is ignored.
+    """Read the states and labels of a filter; the case of states is ignored.
 
     Raises:
         InvalidRequest: A state is unknown or a label is not ``key=value``; with all problems.
@@ -104,7 +104,7 @@ def read_states(
 
 
 def mark_of(where: JobFilter) -> str:
-    """Return what tells lists apart, for their cursors."""
+    """Return a digest of a filter, which ties cursors to their list."""
     return _mark(evolve(where, labels=tuple(sorted(where.labels)), seen=None))
 
 
@@ -114,7 +114,7 @@ def workload_filter(user: str | None, group: str | None) -> WorkloadFilter:
 
 
 def mark_of_workloads(where: WorkloadFilter, states: Collection[str], labels: Collection[tuple[str, str]]) -> str:
-    """Return what tells lists of arrays or of job sets apart, for their cursors, whose length is limited."""
+    """Return a digest of a filter of arrays or job sets, which ties cursors to their list."""
     return _mark((where, sorted(states), sorted(labels)))
 
 

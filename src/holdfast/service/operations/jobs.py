@@ -58,7 +58,7 @@ class Page(Struct, frozen=True):
 
 
 class JobOperations(Steers[Job], frozen=True):
-    """What can be asked of jobs."""
+    """The operations on jobs."""
 
     rules = JOBS
 
@@ -69,7 +69,7 @@ class JobOperations(Steers[Job], frozen=True):
 
     @asks(Right.WATCH, Subject.JOB)
     def page(self, caller: Caller, where: JobFilter, *, after: int = 0, limit: int = LARGEST_PAGE) -> Page:
-        """List jobs in order of submission; what is submitted meanwhile appears on later pages."""
+        """List jobs in order of submission; jobs submitted meanwhile appear on later pages."""
         seeing = self.backend.seeing(caller)
         listed = self.backend.store.listed(seeing.listed(where), after=after, limit=limit + 1)
         jobs, more = listed.jobs, len(listed.jobs) > limit
@@ -77,7 +77,7 @@ class JobOperations(Steers[Job], frozen=True):
         return Page(seeing.jobs(shown), jobs[limit - 1].seq if more else None)
 
     def _shown(self, jobs: Sequence[Job], quarantined: Mapping[str, Quarantined]) -> Sequence[Job]:
-        """Show jobs as they are: one that a user has just retried has not ended, though nobody has acted on it yet."""
+        """Show jobs with pending retries applied: a job that a user has just retried is no longer shown as ended."""
         retried = about_to_be_retried(self.backend.store) if any(job.terminal for job in jobs) else frozenset()
         jobs_seen = [
             retried_by_hand(job, "", job.updated_at) if job.terminal and job.id in retried else job for job in jobs
@@ -86,7 +86,7 @@ class JobOperations(Steers[Job], frozen=True):
 
     @asks(Right.WATCH, Subject.JOB)
     def latest(self, caller: Caller, jobs: Sequence[Job]) -> Mapping[str, Latest]:
-        """Return how the last attempt of each job went, by id."""
+        """Return the last attempt of each job, by job id."""
         return self.backend.seeing(caller).latest(jobs, self.backend.store.latest_of([job.id for job in jobs]))
 
     @asks(Right.WATCH, Subject.JOB)
@@ -112,15 +112,15 @@ class JobOperations(Steers[Job], frozen=True):
 
     @asks(Right.WATCH, Subject.JOB)
     def load(self, caller: Caller) -> Mapping[tuple[str, JobState], int]:
-        """Count the jobs that have not ended by their queue and state, with one question to the store."""
+        """Count unfinished jobs by queue and state, with one query."""
         return self.backend.store.queue_load(seen=self.backend.seeing(caller).readable())
 
     @asks(Right.WATCH, Subject.JOB)
     def get(self, caller: Caller, ref: str) -> JobDetail:
-        """Read a job with everything known of it.
+        """Read a job in full.
 
         Raises:
-            NotFound: There is no such job.
+            NotFound: The job does not exist.
         """
         store, seeing = self.backend.store, self.backend.seeing(caller)
         [job] = self._shown([store.job(seeing.job(Right.WATCH, ref))], store.quarantined())
@@ -129,14 +129,14 @@ class JobOperations(Steers[Job], frozen=True):
 
     @asks(Right.WATCH, Subject.JOB)
     def detail(self, caller: Caller, job: Job) -> JobDetail:
-        """Read everything known of a job of a list."""
+        """Read the full detail of a job from a list."""
         return self.backend.seeing(caller).detail(detail_of(job, self.backend.store, self.backend.explainer))
 
     @asks(Right.WATCH, Subject.JOB)
     def details(self, caller: Caller, jobs: Sequence[Job]) -> Sequence[JobDetail]:
-        """Read the attempts of jobs of a list, and the runs of the last ones, but not which rules were considered.
+        """Read the attempts of jobs from a list, and the runs of the last ones, without the rules that were considered.
 
-        Those are found by deciding again, which takes longer than all the rest where a job has many attempts.
+        Finding these means to repeat each decision, which takes longer than the rest for jobs with many attempts.
         """
         ids, store, seeing = [job.id for job in jobs], self.backend.store, self.backend.seeing(caller)
         attempts, runs = store.attempts_of(ids), store.last_runs_of(ids)
@@ -144,10 +144,10 @@ class JobOperations(Steers[Job], frozen=True):
 
     @asks(Right.WATCH, Subject.JOB)
     def attempt(self, caller: Caller, ref: str, number: int) -> tuple[JobDetail, Attempt]:
-        """Read one attempt of a job, which comes with it.
+        """Read a job, and one of its attempts.
 
         Raises:
-            NotFound: There is no such job or attempt.
+            NotFound: The job or the attempt does not exist.
         """
         detail = self.get(caller, ref)
         return detail, find_attempt(detail.job, detail.attempts, number)
@@ -164,10 +164,10 @@ class JobOperations(Steers[Job], frozen=True):
 
     @asks(Right.LOGS, Subject.JOB)
     def logged(self, caller: Caller, ref: str) -> Job:
-        """Return a job for whoever may read its logs, which takes no right to watch it.
+        """Return a job with the right to read its logs only, without the right to watch it.
 
         Raises:
-            NotFound: There is no such job.
+            NotFound: The job does not exist.
         """
         return self.backend.store.job(self.backend.seeing(caller).job(Right.LOGS, ref))
 
@@ -184,16 +184,16 @@ class JobOperations(Steers[Job], frozen=True):
 
     @asks(Right.LOGS, Subject.JOB)
     def result(self, caller: Caller, job: Job, *, limit: int) -> bytes | None:
-        """Return what the last attempt of a job of a list left as its result; ``None``: nothing, or too much."""
+        """Return the result of the last attempt of a job from a list; ``None`` if it left none, or a larger one."""
         self.backend.seeing(caller).job(Right.LOGS, job.id)
         return self.backend.logs.result(job.id, job.attempt, 0, limit=limit)
 
     @asks(Right.WATCH, Subject.JOB)
     def why(self, caller: Caller, ref: str, number: int | None = None) -> Explanation[Job]:
-        """Explain why a job is where it is, by its last decision or that of an attempt.
+        """Explain a job's state by its last decision, or by that of an attempt.
 
         Raises:
-            NotFound: There is no such job or attempt.
+            NotFound: The job or the attempt does not exist.
         """
         seeing = self.backend.seeing(caller)
         if seeing.everything():
@@ -204,17 +204,17 @@ class JobOperations(Steers[Job], frozen=True):
 
     @asks(Right.CHANGE, Subject.JOB)
     def retry(self, caller: Caller, ref: str, reason: str = "", changes: Mapping[str, Any] | None = None) -> Job:
-        """Ask for another attempt of a job that has ended or waits; it counts as no retry.
+        """Request another attempt of a job that has ended or waits for its retry; it uses no retry.
 
         Args:
-            caller: Who asks.
+            caller: The caller.
             ref: The job.
-            reason: Why.
-            changes: Fields of its manifest that are changed, in the short form.
+            reason: A reason for people.
+            changes: Changed fields of its manifest, in the short form.
 
         Raises:
-            NotFound: There is no such job.
-            Conflict: It runs, is over for good, or is not a user's to retry.
+            NotFound: The job does not exist.
+            Conflict: It runs, is over for good, or cannot be retried by a user.
             InvalidManifest: It would not be valid with the changes; with every problem.
         """
         ref = self.backend.seeing(caller).job(Right.SUBMIT if changes else Right.CHANGE, ref)
@@ -223,7 +223,7 @@ class JobOperations(Steers[Job], frozen=True):
 
 
 class NamedJobs(Struct, frozen=True):
-    """The jobs that one other system calls something."""
+    """The jobs that have a name in another system."""
 
     backend: Backend
     system: str
@@ -233,7 +233,7 @@ class NamedJobs(Struct, frozen=True):
         """Return the job of a name.
 
         Raises:
-            NotFound: There is none.
+            NotFound: No job has it.
         """
         where = self.backend.seeing(caller).listed(JobFilter(named=self._meant(name)))
         jobs = self.backend.store.jobs(where, limit=1)
@@ -244,7 +244,7 @@ class NamedJobs(Struct, frozen=True):
 
     @asks(Right.WATCH, Subject.JOB)
     def every(self, caller: Caller, names: Sequence[str]) -> Mapping[str, Job]:
-        """Return the jobs of names, by name; what the caller may not know of is left out."""
+        """Return the jobs of names, by name, as far as the caller may see them."""
         begins = self._meant().begins
         holders = self.backend.store.named([begins + name for name in names])
         jobs = self.read(caller, [holder.job_id for holder in holders.values()])
@@ -253,7 +253,7 @@ class NamedJobs(Struct, frozen=True):
 
     @asks(Right.WATCH, Subject.JOB)
     def read(self, caller: Caller, ids: Sequence[str]) -> Mapping[str, Job]:
-        """Return jobs by id, as far as the caller may know of them."""
+        """Return jobs by id, as far as the caller may see them."""
         operations, by_id = JobOperations(self.backend), dict[str, Job]()
         for start in range(0, len(ids), LARGEST_PAGE):
             some = JobFilter(ids=frozenset(ids[start : start + LARGEST_PAGE]))
@@ -262,52 +262,52 @@ class NamedJobs(Struct, frozen=True):
 
     @asks(Right.WATCH, Subject.JOB)
     def beginning(self, caller: Caller, prefix: str) -> Sequence[ListedName]:
-        """List the names that begin with a text, wherever that ends, in order of submission of their jobs."""
+        """List the names that begin with a text, in order of submission of their jobs."""
         begins = self._meant().begins
         names_found = self.backend.store.beginning(begins + prefix, seen=self.backend.seeing(caller).readable())
         return [evolve(entry, name=entry.name.removeprefix(begins)) for entry in names_found]
 
     @asks(Right.SUBMIT, Subject.JOB)
     def holder(self, _caller: Caller, name: str) -> NamedJob | None:
-        """Return whose a name is, whoever that is; ``None``: it is free."""
+        """Return the job that has a name, even if the caller may not see it; ``None`` if the name is free."""
         key = self._meant().begins + name
         return self.backend.store.named([key]).get(key)
 
     @asks(Right.CANCEL, Subject.JOB)
     def family_ends(self, caller: Caller, name: str, job: Job, reason: str) -> tuple[Request, ...]:
-        """Return the requests to end a job, and what goes on below its name; for the name's next owner.
+        """Return the requests to cancel a job and the jobs below its name, for the job that takes over the name.
 
         Raises:
-            Forbidden: It is not the caller's to end.
+            Forbidden: The caller may not cancel the job.
         """
         return JobBatches(self.backend).family_ends(caller, job, self.subtree(caller, name), reason)
 
     @asks(Right.WATCH, Subject.JOB)
     def names(self, _caller: Caller, jobs: Sequence[Job]) -> Mapping[str, str]:
-        """Return what jobs are called, by their ids."""
+        """Return the names of jobs by their ids."""
         names_found = self.backend.store.names_of([job.id for job in jobs])
         begins = self._meant().begins
         return {job_id: name.removeprefix(begins) for job_id, name in names_found.items() if name.startswith(begins)}
 
     @asks(Right.WATCH, Subject.JOB)
     def running(self, caller: Caller, runs: Sequence[Run]) -> Mapping[str, str]:
-        """Return what the jobs of runs are called, by their ids, as far as the caller may know of them."""
+        """Return the names of the jobs of runs by job id, as far as the caller may see them."""
         ids = frozenset(run.job_id for run in runs)
         where = self.backend.seeing(caller).listed(JobFilter(ids=ids, named=self._meant()))
         return self.names(caller, self.backend.store.jobs(where)) if ids else {}
 
     @asks(Right.WATCH, Subject.JOB)
     def subtree(self, _caller: Caller, name: str | None = None) -> JobFilter:
-        """Return the filter of a job and all below it; without a name, of all."""
+        """Return the filter for a job and all below it; without a name, for all jobs of the system."""
         return JobFilter(named=self._meant(name, below=True))
 
     def _meant(self, name: str | None = None, *, below: bool = False) -> Grouped:
         return Grouped(self.system if name is None else f"{self.system}/{name}", below=below or name is None)
 
 
-@lru_cache(maxsize=_MOST_MANIFESTS)  # whoever waits for a job asks for it many times
+@lru_cache(maxsize=_MOST_MANIFESTS)  # clients that wait for a job read it many times
 def manifest_of(stored: str) -> dict[str, Any]:
-    """Return a stored job in the short form, not to be changed; an unreadable one is shown as it is stored."""
+    """Return a stored job in the short form, not to be modified; an unreadable one as it is stored."""
     try:
         return write_job(load_spec(stored))
     except UnreadableSpec:

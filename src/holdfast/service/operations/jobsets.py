@@ -48,7 +48,7 @@ class JobOfSet(Struct, frozen=True):
 
 
 class JobsOfSet(Struct, frozen=True):
-    """Part of the list of a set's jobs."""
+    """A part of the list of a set's jobs."""
 
     children: Sequence[JobOfSet]
     next_after: int | None
@@ -56,7 +56,7 @@ class JobsOfSet(Struct, frozen=True):
 
 
 class JobSetOperations(Steers[JobSet], frozen=True):
-    """What can be asked of job sets."""
+    """The operations on job sets."""
 
     rules = JOB_SETS
 
@@ -67,7 +67,7 @@ class JobSetOperations(Steers[JobSet], frozen=True):
     def page(
         self, caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
     ) -> OwnerPage[JobSet]:
-        """List job sets by name, as they are with all that was asked of them."""
+        """List job sets by name, with all pending requests applied."""
         store = self.backend.store
         where = self.backend.seeing(caller).workloads(JobSet, where)
         quarantined = store.quarantined()
@@ -87,7 +87,7 @@ class JobSetOperations(Steers[JobSet], frozen=True):
     def create(
         self, caller: Caller, body: Text, *, lenient: bool = False, key: str | None = None, dry_run: bool = False
     ) -> Applied:
-        """Create a job set with all of its jobs; it must be new. See ``SetWriter.create``."""
+        """Create a new job set with all of its jobs; see ``SetWriter.create``."""
         [document] = with_names([one_document(body, lenient=lenient)], self.backend.ids, key)
         applied = self._sets(caller).create(document, lenient=lenient, caller=caller, key=key, dry_run=dry_run)
         if applied.result == "created":
@@ -114,17 +114,17 @@ class JobSetOperations(Steers[JobSet], frozen=True):
 
     @asks(Right.WATCH, Subject.JOB_SET)
     def get(self, caller: Caller, ref: str) -> JobSet:
-        """Read a job set, as it is with all that was asked of it.
+        """Read a job set, with all pending requests applied.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
         """
         seeing = self.backend.seeing(caller)
         return seeing.job_set(set_named(self.backend.store, seeing.workload(Right.WATCH, JobSet, ref)))
 
     @asks(Right.WATCH, Subject.JOB_SET)
     def manifest(self, _caller: Caller, job_set: JobSet) -> Mapping[str, Any]:
-        """Return what a set was last asked to be; one that cannot be read is shown as it is stored."""
+        """Return a set's last accepted manifest; an unreadable one as it is stored."""
         try:
             return load_manifest(job_set.manifest)
         except UnreadableSpec:
@@ -132,7 +132,7 @@ class JobSetOperations(Steers[JobSet], frozen=True):
 
     @asks(Right.WATCH, Subject.JOB_SET)
     def children(self, _caller: Caller, job_set: JobSet, *, after: int = 0, limit: int = LARGEST_PAGE) -> JobsOfSet:
-        """List a set's jobs by replicated job and index, and what is known of their pods."""
+        """List a set's jobs by replicated job and index, with their pods."""
         jobs = self.backend.store.jobs(JobFilter(job_set=job_set.id), after=after, limit=limit + 1)
         shown = jobs[:limit]
         pods = known_pods_of(self.backend.store, shown)
@@ -146,10 +146,10 @@ class JobSetOperations(Steers[JobSet], frozen=True):
     def log(
         self, caller: Caller, ref: str, *, after: int = 0, limit: int = LARGEST_PAGE, tail: int | None = None
     ) -> Sequence[SetLogEntry]:
-        """Read what was decided about a set's failed jobs, and what else there is to know; or the last of it.
+        """Read a set's log, with the decisions about its failed jobs; with ``tail``, its last entries.
 
         Raises:
-            NotFound: There is no such set.
+            NotFound: The set does not exist.
         """
         store = self.backend.store
         job_set = set_named(store, self._named(caller, Right.WATCH, ref))
@@ -159,10 +159,10 @@ class JobSetOperations(Steers[JobSet], frozen=True):
 
     @asks(Right.WATCH, Subject.JOB_SET)
     def why(self, caller: Caller, ref: str, *, job: str | None = None) -> Explanation[JobSet]:
-        """Explain why a set is where it is; with a job's name, only what was decided about that job.
+        """Explain a set's state; with a job's name, only the decisions about that job.
 
         Raises:
-            NotFound: There is no such set, or nothing of that name in it.
+            NotFound: The set does not exist, or has no job of that name.
         """
         store, ref = self.backend.store, self._named(caller, Right.WATCH, ref)
         quoting = self.backend.seeing(caller).reads(store.left_of(JobSet, ref))

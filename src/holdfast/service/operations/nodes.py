@@ -1,4 +1,4 @@
-"""Cordons nodes, drains them, and lets work onto them again."""
+"""Lists, cordons, drains and uncordons nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class NodesInUse(Struct, frozen=True):
-    """Nodes, what runs on any node, and which nodes are cordoned."""
+    """Nodes, the runs on all nodes, and the cordons."""
 
     nodes: Sequence[Node]
     running: Sequence[Run]
@@ -30,14 +30,14 @@ class NodesInUse(Struct, frozen=True):
 
 
 class Nodes(Struct, frozen=True):
-    """The nodes, and which of them get work."""
+    """The operations on nodes."""
 
     store: Store
     clock: Clock
 
     @asks(Right.WATCH, Subject.NODE)
     def list(self, _caller: Caller) -> NodesInUse:
-        """Read all nodes and what is in use on them."""
+        """Read all nodes, and what runs on them."""
         return self._with_what_runs(self.store.nodes())
 
     def _with_what_runs(self, nodes: Sequence[Node]) -> NodesInUse:
@@ -45,12 +45,12 @@ class Nodes(Struct, frozen=True):
 
     @asks(Right.CHANGE, Subject.NODE)
     def cordon(self, caller: Caller, name: str, reason: str = "", *, drain: bool = False) -> NodesInUse:
-        """Place nothing on a node any more, and with ``drain`` stop what runs there; returns the nodes of that name.
+        """Cordon a node, so that nothing more is placed on it; with ``drain`` also stop its runs.
 
-        One that is drained stays so, whatever it is told about a cordon, until it is uncordoned.
+        Returns the nodes of that name. A drained node stays drained until it is uncordoned, even if it is cordoned.
 
         Raises:
-            NotFound: There is none.
+            NotFound: No node has that name.
         """
         with audited(self.store, caller, Act.DRAIN if drain else Act.CORDON, Subject.NODE, name):
             nodes = self._named(name)
@@ -59,10 +59,10 @@ class Nodes(Struct, frozen=True):
 
     @asks(Right.CHANGE, Subject.NODE)
     def uncordon(self, caller: Caller, name: str) -> NodesInUse:
-        """Let work onto a node again; one that is not cordoned is left alone.
+        """Uncordon a node, if it is cordoned.
 
         Raises:
-            NotFound: There is none.
+            NotFound: No node has that name.
         """
         with audited(self.store, caller, Act.UNCORDON, Subject.NODE, name):
             if name not in self.store.catalogue().cordons:

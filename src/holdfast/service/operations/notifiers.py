@@ -1,4 +1,4 @@
-"""Tries notifiers, and shows and replays what people were or are to be told."""
+"""Tests notifiers, and lists and replays notifications."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ LARGEST_PAGE = 1000
 
 
 class Notifications(Struct, frozen=True):
-    """What people were told, or are to be."""
+    """The notifications, sent and pending."""
 
     store: Store
     clock: Clock
     access: AccessBook | None = None
-    """Knows what who calls may see, where that is not everything."""
+    """Limits answers to what the caller may see."""
 
     @asks(Right.WATCH, Subject.NOTIFICATION)
     def page(
         self, caller: Caller, where: NotificationFilter, *, after: int = 0, limit: int = LARGEST_PAGE
     ) -> tuple[Sequence[Notification], int | None]:
-        """List notifications in order of commits, and say after which the list continues, if it does.
+        """List notifications in order of commits; returns also after which one the list continues, if it does.
 
-        Who is no operator is shown those about their own work, and nobody what a program printed who may not read
-        its log; of work that is gone, nobody but admins.
+        Callers who are not operators see those about their own work. Program output is shown only to those who may
+        read the log; of deleted work, only to admins.
         """
         listed = self.store.notifications(_seen_by(caller, where), after=after, limit=limit + 1)
         shown = listed[:limit]
@@ -63,40 +63,40 @@ class Notifications(Struct, frozen=True):
 
     @asks(Right.WATCH, Subject.NOTIFICATION)
     def get(self, caller: Caller, notification_id: str) -> Notification:
-        """Read one.
+        """Read a notification.
 
         Raises:
-            NotFound: There is none of that id that they may know of.
+            NotFound: It does not exist, or the caller may not see it.
         """
         where = _seen_by(caller, NotificationFilter(id=notification_id))
         if where.of is not None and not self.store.notifications(where, limit=1):
-            message = f"no notification of yours has the id {notification_id!r}"
+            message = f"you have no notification with the id {notification_id!r}"
             raise NotFound(message, hint="list them with: holdfast notify list")
         return self._shown(caller, [self.store.notification(notification_id)])[0]
 
     @asks(Right.CHANGE, Subject.NOTIFICATION)
     def replay(self, caller: Caller, notification_id: str) -> Notification:
-        """Have one that was delivered or given up tried again, under its id.
+        """Send a notification that was delivered or given up once more, under its id.
 
         Raises:
-            NotFound: There is none of that id.
-            Conflict: It still waits for delivery.
+            NotFound: It does not exist.
+            Conflict: It is still waiting for delivery.
         """
         with audited(self.store, caller, Act.REPLAY, Subject.NOTIFICATION, notification_id):
             notification = self.get(caller, notification_id)
             if not self.store.replay_notifications([notification.id], self.clock.now(), caller=caller):
-                notification = self.get(caller, notification.id)  # which was deleted, if anything
-                msg = f"notification {notification.id} is still to be delivered"
-                raise Conflict(msg, hint="holdfast notify show says when it is tried next")
+                notification = self.get(caller, notification.id)  # it may have been deleted
+                msg = f"notification {notification.id} is still waiting for delivery"
+                raise Conflict(msg, hint="run holdfast notify show to see its next try")
             return self.get(caller, notification_id)
 
     @asks(Right.CHANGE, Subject.NOTIFIER)
     def test(self, caller: Caller, name: str, telling: Callable[[], Sender], ids: Ids) -> tuple[str, SendResult]:
-        """Tell something at a notifier at once, with one try; returns its id, and what became of it.
+        """Send a test notification at once, with one try; returns its id and the result.
 
         Raises:
-            NotFound: There is none of that name.
-            Unavailable: Nobody can be told from here.
+            NotFound: The notifier does not exist.
+            Unavailable: This process cannot send notifications.
         """
         notifier, now = Notifiers(self.store).get(caller, name), self.clock.now()
         report = OutcomeReport(
@@ -106,7 +106,7 @@ class Notifications(Struct, frozen=True):
             name="test",
             at=now,
             state="Succeeded",
-            reason=f"holdfast notify test {notifier.name}: nothing happened, this only shows that you can be told",
+            reason=f"holdfast notify test {notifier.name}: nothing happened, this is only a test",
             submitted_at=now,
             complete=True,
         )
@@ -117,6 +117,6 @@ class Notifications(Struct, frozen=True):
 
 
 def _seen_by(caller: Caller, where: NotificationFilter) -> NotificationFilter:
-    """Return which of the notifications that are asked for somebody may read."""
+    """Limit a filter to the notifications that the caller may read."""
     everybodys = reach(caller.principal, Right.WATCH, Subject.NOTIFICATION) is Reach.ALL
     return where if everybodys else evolve(where, of=caller.principal)

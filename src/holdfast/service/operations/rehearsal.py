@@ -1,7 +1,4 @@
-"""Dry run: checks manifests of any kinds together as if they were written one after the other, and writes none.
-
-Each is checked as if those before it in the order of writing had been written.
-"""
+"""Dry runs: checks manifests of any kinds together, each as if those before it had been written, and writes none."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ if TYPE_CHECKING:
 
 Item: TypeAlias = "Document | Mapping[str, Any]"
 Check: TypeAlias = "Callable[[_Trial, int, Item], Checked]"
-"""Checks the manifest at a place."""
+"""Checks the manifest at an index."""
 
 
 class Verb(StrEnum):
@@ -65,7 +62,7 @@ class Checked(Struct, frozen=True):
 
 
 class _Pretended:
-    """A store whose catalogue includes what would have been written so far."""
+    """A store whose catalogue includes the entries checked so far."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -83,17 +80,17 @@ class _Pretended:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """What is checked together, as far as it is checked."""
+    """The state of one dry run."""
 
     backend: Backend
     pretended: _Pretended
-    """Its store."""
+    """The store of ``backend``."""
     caller: Caller
     create: bool | None
     """True: all must be new, false: all must exist."""
     lenient: bool
     owners: dict[int, SubmissionItem] = field(default_factory=dict)
-    """Work that is made of jobs, by its place, also what is refused: others may wait for it."""
+    """Work that consists of jobs by its index, also if it is refused: other work may wait for it."""
     jobs: dict[str, str] = field(default_factory=dict)
     """Job sets by the names of the first jobs of their replicated jobs."""
 
@@ -117,7 +114,7 @@ def _entry_of(info: EntryInfo) -> Check:
         try:
             entries.put(trial.caller, entry, create=trial.create, dry_run=True)
         finally:
-            trial.pretended.pretend(entry)  # also if it is refused: references to it are not wrong
+            trial.pretended.pretend(entry)  # also if it is refused, so that references to it are no further problems
         return Checked(entry.name, tuple(entries.warnings(trial.caller, entry)))
 
     return check
@@ -132,14 +129,14 @@ def _set(trial: _Trial, place: int, item: Item) -> Checked:
         if trial.create
         else sets.put(item, lenient=trial.lenient, create=trial.create, caller=caller, dry_run=True)
     )
-    if not applied.job_set.id:  # one that is there waits for what it waited for
+    if not applied.job_set.id:  # the dependencies of an existing set cannot change
         trial.take_jobs(applied.spec)
         trial.owners[place] = SubmissionItem(applied.spec)
     return Checked(applied.spec.name, applied.warnings)
 
 
 def _of_package(kind: KindInfo) -> Check:
-    """Check work of a kind whose code is in one place, which waits for nothing."""
+    """Check work of an added kind, which has no dependencies."""
 
     def check(trial: _Trial, place: int, item: Item) -> Checked:
         trial.owners[place] = SubmissionItem(JobSpec(name_of(item), command=()), kind=kind.name)
@@ -154,23 +151,23 @@ _JOB = "Job"
 
 
 def _kinds() -> Mapping[str, Check]:
-    """Say how each kind of manifest is checked, in the order of writing; jobs come last, and are checked together."""
+    """Return the check of each kind of manifest, in the order of writing; jobs come last, and are checked together."""
     further = {kind.manifest: _of_package(kind) for kind in KINDS.values() if kind.package and kind.manifest}
     entries = {info.manifest: _entry_of(info) for info in ENTRIES.values()}
     return {**entries, JOB_SET.manifest: _set, **further}
 
 
 class Rehearsal(Struct, frozen=True):
-    """Checks what would be written."""
+    """Checks manifests without writing them."""
 
     backend: Backend
 
     @asks(Right.SUBMIT, Subject.JOB)
     def check(self, caller: Caller, items: Sequence[Item], *, verb: Verb, lenient: bool = False) -> list[Checked]:
-        """Check manifests; returns what is known of each.
+        """Check manifests; returns the name and the warnings of each.
 
         Raises:
-            HoldfastError: What the first of them to be written would be refused for; with the problems of all.
+            HoldfastError: The error that writing the first invalid one would raise; with the problems of all.
         """
         pretended, kinds = _Pretended(self.backend.store), _kinds()
         create = {Verb.CREATE: True, Verb.UPDATE: False}.get(verb)
@@ -207,7 +204,7 @@ class Rehearsal(Struct, frozen=True):
     def _unmet(
         self, caller: Caller, owners: Mapping[int, SubmissionItem], jobs: Mapping[int, WrittenJob]
     ) -> Iterator[tuple[int, Sequence[Problem]]]:
-        """Say what is wrong with what work that is made of jobs waits for, which may be among the jobs."""
+        """Yield the problems of the dependencies of job sets and other owners, by their indexes."""
         submissions = [SubmissionItem(job.spec, job.array) for job in jobs.values()]
         resolver = DependencyResolver(self.backend.store, [*submissions, *owners.values()], self.backend.seeing(caller))
         for at, problems in resolver.problems().items():
@@ -217,7 +214,7 @@ class Rehearsal(Struct, frozen=True):
     def _arrays_there(
         self, caller: Caller, jobs: dict[int, WrittenJob], errors: dict[int, HoldfastError]
     ) -> dict[int, Checked]:
-        """Compare arrays with those that are there, and take them out of what would be submitted."""
+        """Compare arrays with existing ones of their names, and remove those from the jobs to submit."""
         store, seeing, checked = self.backend.store, self.backend.seeing(caller), {}
         for place, job in [(place, job) for place, job in jobs.items() if job.array is not None and job.error is None]:
             try:
@@ -233,13 +230,13 @@ class Rehearsal(Struct, frozen=True):
 
 
 def _first_of(errors: Mapping[int, HoldfastError], count: int) -> HoldfastError:
-    """Return the error that writing them would end with, which tells the problems of all."""
+    """Return the error that writing the manifests would raise, with the problems of all."""
     first = next(iter(errors.values()))
     return first if count == 1 else type(first)(first.message, problems=problems_of(errors), hint=first.hint)
 
 
 def _kind(item: Item, kinds: Collection[str]) -> str:
-    """Return what a manifest is of; what has no kind that is written under a name is a job, or refused as none."""
+    """Return the kind of a manifest; anything unknown counts as a job, and is refused as one."""
     value = item.value if isinstance(item, Document) else item
     kind = value.get("kind")
     return kind if isinstance(kind, str) and kind in kinds else _JOB

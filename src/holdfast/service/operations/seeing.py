@@ -1,4 +1,4 @@
-"""What who calls sees of the work there is, most of which is somebody else's."""
+"""Limits queries and answers to the work that a caller may see."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ _EVERYBODYS = {Reach.SOME, Reach.ALL}
 
 
 class Seeing:
-    """What one caller may see and do; made for one request."""
+    """What one caller may see and do; created for one request."""
 
     def __init__(self, store: Store, access: AccessBook | None, caller: Caller) -> None:
-        """Look with the eyes of a caller; where nobody knows what was given to it, it sees its own only."""
+        """Restrict queries to what ``caller`` may see; without ``access``, that is the caller's own work only."""
         self._store = store
         self._access = access
         self._caller = caller
@@ -60,19 +60,19 @@ class Seeing:
         return Grants(others_see=Sight.NOTHING) if self._access is None else self._access.grants()
 
     def everything(self) -> bool:
-        """Whether nothing at all is hidden from it."""
+        """Whether the caller sees everything."""
         return all(reach(self._principal, right, Subject.JOB) is Reach.ALL for right in (Right.LOGS, Right.WATCH))
 
     def details(self, kind: SubjectName = Subject.JOB) -> bool:
-        """Whether it sees the details of all work, if not what that printed."""
+        """Whether the caller sees the details of all work, apart from program output."""
         return self._of_all(kind) and self._places(kind, Right.WATCH) is None
 
     def _of_all(self, kind: SubjectName) -> bool:
-        """Whether it sees the details of everybody's work, where its token is for that."""
+        """Whether the caller sees the details of all users' work, within the scope of its token."""
         return reach(self._principal, Right.WATCH, kind) in _EVERYBODYS or self._grants.others_see in _OPEN
 
     def _places(self, kind: SubjectName, *rights: Right) -> tuple[WorkScope, ...] | None:
-        """Return where its token is for one of these rights; ``None``: everywhere."""
+        """Return the places that its token covers for one of these rights; ``None``: everywhere."""
         scopes: list[WorkScope] = []
         for right in rights:
             places = places_of(self._principal, right, kind)
@@ -82,20 +82,20 @@ class Seeing:
         return tuple(scopes)
 
     def whole(self, kind: SubjectName = Subject.JOB, right: Right = Right.WATCH) -> Seen | None:
-        """Return all work there is where its token is for watching it, or for something else; ``None``: everywhere."""
+        """Return all work in the places that its token covers for watching or ``right``; ``None``: everywhere."""
         places = self._places(kind, Right.WATCH, right)
         return None if places is None else Seen(everyones=True, places=places)
 
     def only(self) -> Seen | None:
-        """Return whose jobs it sees, and those of which queues; ``None``: all, or that they are there."""
+        """Return the jobs that the caller knows to exist; ``None``: all."""
         return self.whole() if self._grants.others_see is Sight.EXISTENCE else self.readable()
 
     def readable(self, kind: SubjectName = Subject.JOB, right: Right = Right.WATCH) -> Seen | None:
-        """Return of whose jobs, and of those in which queues, it sees more than that they are there; ``None``: all.
+        """Return the work of which the caller sees more than that it exists; ``None``: all.
 
         Args:
-            kind: Of arrays or job sets instead.
-            right: What else its token may be for, if that is to be found by it.
+            kind: Jobs, arrays or job sets.
+            right: A right that makes work visible to a token that has no right to watch it.
         """
         if self._of_all(kind):
             return self.whole(kind, right)
@@ -111,19 +111,19 @@ class Seeing:
         return Seen(self._principal.name, uid=self._principal.uid, places=self._places(kind, Right.WATCH, right))
 
     def listed(self, where: JobFilter) -> JobFilter:
-        """Return which of the jobs that are asked for it may know of.
+        """Limit a filter to jobs that the caller may see.
 
-        Where it knows of others' jobs no more than that they are there, none is found by anything that is hidden.
+        If the caller only knows that others' jobs exist, they are not found by any hidden property.
         """
         by_what = (where.name, where.job_set, where.ids, where.group, where.named, where.submitted_by)
         hidden = bool(where.labels) or any(criterion is not None for criterion in by_what)
         return evolve(where, seen=self.readable() if hidden else self.only())
 
     def owner(self, kind: type[Owner], reference: str) -> str:
-        """Return the id of an array or a job set whose jobs are asked for, also of one that is gone.
+        """Return the id of an array or a job set for a filter of its jobs, also if it was deleted.
 
         Raises:
-            NotFound: There is none that it may know of, nor a job of it.
+            NotFound: The caller may see neither it nor one of its jobs.
         """
         if self.details(_subject(kind)):
             return owner_id_of(self._store, kind, reference)
@@ -135,15 +135,15 @@ class Seeing:
             raise self._no_such(_subject(kind), reference) from None
 
     def workloads(self, kind: type[Owner], where: WorkloadFilter = EVERY) -> WorkloadFilter:
-        """Return which of the arrays or job sets that are asked for it sees."""
+        """Limit a filter to arrays or job sets that the caller may see."""
         return evolve(where, seen=self.readable(_subject(kind)))
 
     def job(self, right: Right, reference: str) -> str:
-        """Return what names a job, for whoever may do so to it.
+        """Check the caller's right to a job; returns a reference that names it.
 
         Raises:
-            NotFound: There is none that it may know of.
-            Forbidden: It has no such right.
+            NotFound: The caller sees no such job.
+            Forbidden: The caller does not have the right.
         """
         if reach(self._principal, right, Subject.JOB) is Reach.ALL:
             return reference
@@ -152,22 +152,22 @@ class Seeing:
         return job.id
 
     def require(self, right: Right, jobs: Iterable[Job]) -> None:
-        """Check that it may do so to each of these jobs.
+        """Check the caller's right to each of these jobs.
 
         Raises:
-            Forbidden: It has no such right to one of them.
+            Forbidden: The caller does not have the right to one of them.
         """
         for job in jobs if reach(self._principal, right, Subject.JOB) is not Reach.ALL else ():
             self._require(right, thing_of(job), job.id, plainly=False)
 
     def able(self, right: Right, jobs: Sequence[Job]) -> list[Job]:
-        """Return those of these jobs to which it may do so."""
+        """Return the jobs to which the caller has a right."""
         if reach(self._principal, right, Subject.JOB) is Reach.ALL:
             return [*jobs]
         return [job for job in jobs if decide(self._principal, right, thing_of(job), self._grants) is None]
 
     def _found(self, reference: str, right: Right = Right.WATCH) -> Job:
-        """Find a job: of several that a name or a prefix may mean, its own comes first, whoever made others since."""
+        """Find a job. If a name or a prefix is ambiguous, the caller's own jobs come before newer ones of others."""
         with suppress(NotFound):
             return self._store.job(reference, seen=self._own(right))
         try:
@@ -182,7 +182,7 @@ class Seeing:
         raise self._no_such(Subject.JOB, reference)
 
     def find_job(self, reference: str) -> Job:
-        """Find a job that it may watch; see ``Finder``."""
+        """Find a job that the caller may watch; see ``Finder``."""
         if reach(self._principal, Right.WATCH, Subject.JOB) is Reach.ALL:
             return self._store.job(reference)
         job = self._found(reference)
@@ -191,7 +191,7 @@ class Seeing:
         return job
 
     def find_own(self, name: str) -> Job | None:
-        """Return the newest job of a name that is its own to change; see ``Finder``."""
+        """Return the newest job of a name that the caller may change; see ``Finder``."""
         try:
             job = self._store.job(name, seen=None if self.everything() else self._own(Right.SUBMIT))
         except NotFound:
@@ -199,7 +199,7 @@ class Seeing:
         return job if job.name == name else None
 
     def find_workload(self, kind: type[Owner], reference: str) -> Owner:
-        """Find an array or a job set that it may watch; see ``Finder``."""
+        """Find an array or a job set that the caller may watch; see ``Finder``."""
         try:
             workload = self._store.workload(kind, reference)
         except NotFound:
@@ -209,7 +209,7 @@ class Seeing:
         return workload
 
     def knows(self, owner: Owner) -> bool:
-        """Whether it may know more of an array or a job set than that it is there."""
+        """Whether the caller may see more of an array or a job set than that it exists."""
         return self.sight_of(owner) in _OPEN
 
     def names(self, kind: type[Owner], *, limit: int) -> Sequence[str]:
@@ -217,11 +217,11 @@ class Seeing:
         return [workload.name for workload in self._store.workloads(kind, self.workloads(kind), limit=limit)]
 
     def reads(self, owner: Owner) -> bool:
-        """Whether it may read what an array or a job set printed."""
+        """Whether the caller may read the output of an array or a job set."""
         return self.sight_of(owner) is Sight.EVERYTHING
 
     def require_own(self, owner: Owner, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
-        """Check that it may change what an array or a job set runs; see ``Finder``."""
+        """Check that the caller may change what an array or a job set runs; see ``Finder``."""
         thing = _thing_of(owner)
         refused = decide(self._principal, right, thing, self._grants)
         if refused is None:
@@ -234,15 +234,15 @@ class Seeing:
         raise AlreadyExists(msg, hint="use another name")
 
     def sight_of(self, owner: Owner) -> Sight:
-        """Return how much it sees of an array or a job set."""
+        """Return how much the caller sees of an array or a job set."""
         return Sight.EVERYTHING if self.everything() else sight_of(self._principal, _thing_of(owner), self._grants)
 
     def named(self, right: Right, kind: type[Job | Owner], reference: str) -> str:
-        """Return what names work of any kind, for whoever may do so to it; see ``job``."""
+        """Check the caller's right to work of any kind; see ``job``."""
         return self.workload(right, kind, reference) if issubclass(kind, Owner) else self.job(right, reference)
 
     def workload(self, right: Right, kind: type[Owner], reference: str) -> str:
-        """Return what names an array or a job set, for whoever may do so to it; see ``job``."""
+        """Check the caller's right to an array or a job set; see ``job``."""
         subject = _subject(kind)
         if reach(self._principal, right, subject) is Reach.ALL:
             return reference
@@ -254,7 +254,7 @@ class Seeing:
         return row.id
 
     def _require(self, right: Right, thing: Thing, reference: str, *, plainly: bool) -> None:
-        """Refuse who may not do so; ``plainly`` where it may know of what it named, by its id."""
+        """Refuse a caller without the right; ``plainly``: the caller gave the id, and so may know that it exists."""
         refused = decide(self._principal, right, thing, self._grants)
         sight = sight_of(self._principal, thing, self._grants)
         enough = {Right.WATCH: _OPEN, Right.LOGS: {Sight.EVERYTHING}}.get(right, set())
@@ -265,11 +265,11 @@ class Seeing:
         raise forbidden(self._store, self._caller, ACTS[right], thing.kind, reference, refused)
 
     def sight(self, job: Job) -> Sight:
-        """Return how much it sees of a job."""
+        """Return how much the caller sees of a job."""
         return Sight.EVERYTHING if self.everything() else sight_of(self._principal, thing_of(job), self._grants)
 
     def jobs(self, jobs: Sequence[Job]) -> Sequence[Job]:
-        """Return jobs as it sees them."""
+        """Return jobs as the caller sees them."""
         return jobs if self.everything() else [self._shown(job) for job in jobs]
 
     def _shown(self, job: Job) -> Job:
@@ -281,11 +281,11 @@ class Seeing:
         return evolve(job, spec=without_environment(job.spec), reason=unquoted(job.reason))
 
     def _unnamed(self, job: Job) -> Job:
-        """Leave out what else has a place, where its token is for some places only."""
+        """Leave out the names of other jobs if the caller's token covers some places only."""
         return job if self.whole() is None else evolve(job, reason=unnamed(job.reason))
 
     def events(self, events: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
-        """Return events as it sees them, of jobs that it may know of."""
+        """Return events, of jobs that the caller may see, as the caller sees them."""
         events = events if self.whole() is None else [*map(event_without_names, events)]
         quotes_all = self._grants.others_see is Sight.EVERYTHING and self._places(Subject.JOB, Right.LOGS) is None
         if self.everything() or quotes_all:
@@ -296,7 +296,7 @@ class Seeing:
         return [event if event.job_id in whole else other for event, other in zip(events, silent, strict=True)]
 
     def read_of(self, ids: Collection[str]) -> Collection[str]:
-        """Return which of these jobs, arrays and job sets it may read what they printed of; of what is gone, none."""
+        """Return the jobs, arrays and job sets whose output the caller may read; no deleted ones."""
         if not ids or self.everything():
             return ids
         jobs = self._store.jobs(JobFilter(ids=frozenset(ids)))
@@ -306,7 +306,7 @@ class Seeing:
         return read | {work.id for work in works if self.reads(work)}
 
     def job_set(self, row: JobSet) -> JobSet:
-        """Return a job set as it sees that."""
+        """Return a job set as the caller sees it."""
         if self.everything():
             return row
         if self.reads(row):
@@ -315,7 +315,7 @@ class Seeing:
         return evolve(row, spec=spec, manifest=manifest)
 
     def detail(self, seen: JobDetail) -> JobDetail:
-        """Return a job as it sees that, with what is known of it."""
+        """Return the detail of a job as the caller sees it."""
         sight = self.sight(seen.job)
         if sight is Sight.EVERYTHING:
             return evolve(seen, job=self._unnamed(seen.job))
@@ -326,7 +326,7 @@ class Seeing:
         return evolve(seen, job=self._shown(seen.job), attempts=attempts, runs=runs, pods=None)
 
     def holders(self, runs: Sequence[Run], jobs: Sequence[Job]) -> tuple[Sequence[Run], Mapping[str, str]]:
-        """Return what has devices, and the names of these jobs by id, as far as it sees whose they are."""
+        """Return the runs that hold devices and the names of their jobs by id, as far as the caller sees these."""
         if self.details():
             return runs, {job.id: job.name for job in jobs}
         shown = {job.id: job for job in self.jobs(jobs)}
@@ -335,7 +335,7 @@ class Seeing:
         return hidden, {**names, "": ANOTHERS}
 
     def latest(self, jobs: Sequence[Job], last_known: Mapping[str, Latest]) -> Mapping[str, Latest]:
-        """Return how the last attempts of jobs went, as far as it sees that."""
+        """Return the last attempts of jobs as the caller sees them."""
         if self.everything():
             return last_known
         by_job = dict[str, Latest]()
@@ -349,15 +349,15 @@ class Seeing:
         return by_job
 
     def _no_such(self, kind: SubjectName, reference: str) -> NotFound:
-        """Say that there is none; whether there is one that its token is not for is not told."""
+        """Return the error for work that does not exist, or that is outside the scope of the caller's token."""
         limit = self._principal.limit
         scopes = "" if limit is None else " ".join(map(str, limit.scopes))
-        hint = f"it may be one that this token is not for: its scope is {scopes}" if scopes else ""
+        hint = f"it may be outside this token's scope: {scopes}" if scopes else ""
         return NotFound(f"no {kind.replace('-', ' ')} of yours has the id or name {reference!r}", hint=hint or None)
 
 
 def thing_of(job: Job) -> Thing:
-    """Return what rights to a job depend on."""
+    """Return the properties of a job that rights depend on."""
     return Thing(Subject.JOB, job.queue, job.submitted_by, job.submitter_uid, job.group, job.id)
 
 

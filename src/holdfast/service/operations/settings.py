@@ -1,4 +1,4 @@
-"""Edits and reads the operator's settings; they are read again at each decision."""
+"""Edits and reads the operators' settings, which apply from the next decision on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SettingsOperations(Struct, frozen=True):
-    """The operator's settings."""
+    """The operations on the operators' settings."""
 
     store: Store
 
@@ -47,16 +47,16 @@ class SettingsOperations(Struct, frozen=True):
     def reload(
         self, caller: Caller, read: Callable[[Caller], tuple[FileSettings, bool] | None]
     ) -> tuple[FileSettings, bool]:
-        """Read the configuration file again; returns what it says, and whether that is new.
+        """Read the configuration file again; returns its contents, and whether they are new.
 
         Raises:
-            InvalidSetting: It cannot be read, or is not valid; what was in force before stays so.
-            Refused: The server keeps to no file.
+            InvalidSetting: It cannot be read, or is not valid; the settings in force stay.
+            Refused: The server has no configuration file.
         """
         with audited(self.store, caller, Act.UPDATE, Subject.SETTINGS, "settings"):
             configured = read(caller)
             if configured is None:
-                msg = "this server keeps to no configuration file"
+                msg = "this server has no configuration file"
                 raise Refused(msg, hint="start it with HOLDFAST_ARMADA_CONFIG=FILE")
             return configured
 
@@ -70,12 +70,12 @@ class SettingsOperations(Struct, frozen=True):
         *,
         dry_run: bool = False,
     ) -> Access:
-        """Replace the settings; a dry run stores nothing. Returns who has which rights then.
+        """Replace the settings; a dry run stores nothing. Returns the access settings that are in force then.
 
-        What ``access`` does not say stays as it is.
+        Parts of ``access`` that are not set stay as they are.
 
         Raises:
-            InvalidSetting: The default policy does not exist, or a configuration file says something else.
+            InvalidSetting: The default policy does not exist, or a configuration file sets something else.
         """
         catalogue = self.store.catalogue()
         problems = self._unknown_policy(default_policy)

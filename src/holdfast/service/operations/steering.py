@@ -1,4 +1,4 @@
-"""What is asked of a piece of work that is there, by one operation for all kinds and all acts."""
+"""One operation for all acts on existing work, of all kinds."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ P = TypeVar("P")
 
 
 class OwnerPage(Struct, Generic[P], frozen=True):
-    """Part of a list of work that is made of jobs."""
+    """A part of a list of work that consists of jobs."""
 
     rows: Sequence[P]
     next_after: str | None
     """Where the list continues; ``None`` on the last page."""
     unreadable: Sequence[Unreadable] = ()
-    """What is left out of this part."""
+    """Rows of this part that cannot be read, and are left out."""
 
     @classmethod
     def until(cls, last: str | None, rows: Sequence[P], unreadable: Sequence[Unreadable]) -> OwnerPage[P]:
-        """Return the part that ends with the one named ``last``, or all that is left."""
+        """Return the part that ends with the name ``last``, or the last part."""
         return cls(rows, last, [item for item in unreadable if last is None or item.name <= last])
 
 
 class Steers(Struct, Generic[W], frozen=True):
-    """What can be asked of work of one kind that is there."""
+    """The operations that act on existing work of one kind."""
 
     backend: Backend
 
     rules: ClassVar[Steering[Any]]
-    """Of its kind."""
+    """The rules of its kind."""
 
     def _control(self) -> Control[W]:
         return Control(self.rules, self.backend.store, self.backend.clock, make_room=self.backend.make_room)
@@ -64,11 +64,11 @@ class Steers(Struct, Generic[W], frozen=True):
         if_match: Versions = None,
         what: Mapping[str, Any] = NOTHING,
     ) -> W:
-        """Ask for something to be done with one; see ``Control.ask``.
+        """Request an act on a piece of work; see ``Control.ask``.
 
         Raises:
-            NotFound: There is none, or not the part of it that is meant.
-            Conflict: Its state does not allow it.
+            NotFound: The work, or that part of it, does not exist.
+            Conflict: The work's state does not allow the act.
         """
         ref = self._named(caller, RIGHTS[act], ref)
         return self._control().ask(act, ref, reason, caller=caller, if_match=if_match, what=what)

@@ -1,4 +1,4 @@
-"""Submissions: jobs and arrays, one or many; Kubernetes Jobs, which are applied; manifests that are only checked."""
+"""Submits jobs and arrays, applies Kubernetes Jobs, checks manifests, and keeps secrets and files for jobs."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ __all__ = ["MOST_JOBS", "AppliedJob", "Checked", "ItemOutcome", "Verb", "Written
 
 
 def decoded(data: str) -> bytes:
-    """Read bytes that were sent as base64.
+    """Decode base64.
 
     Raises:
-        InvalidRequest: They are none.
+        InvalidRequest: The text is not base64.
     """
     try:
         return base64.b64decode(data, validate=True)
@@ -50,7 +50,7 @@ def decoded(data: str) -> bytes:
 
 
 class Submissions(Struct, frozen=True):
-    """What can be submitted, applied or checked."""
+    """The operations that submit, apply and check."""
 
     backend: Backend
 
@@ -58,10 +58,10 @@ class Submissions(Struct, frozen=True):
     def read(
         self, _caller: Caller, body: Text, *, lenient: bool = False, key: str | None = None
     ) -> WrittenJob | Sequence[WrittenJob | HoldfastError]:
-        """Read what a text would submit: one job, or many items, each with what is wrong with it.
+        """Read the job, or the items, that a text would submit; an invalid item is an error.
 
         Raises:
-            InvalidManifest: It is no manifest, or none of many.
+            InvalidManifest: The text is not a manifest, or not a list of them.
         """
         documents = with_names(documents_of(body, lenient=lenient), self.backend.ids, key)
         engines = partial(engines_of, self.backend.store)
@@ -70,7 +70,7 @@ class Submissions(Struct, frozen=True):
 
     @asks(Right.SUBMIT, Subject.JOB)
     def engines(self, _caller: Caller) -> Sequence[EngineInfo]:
-        """List the engines that may run what is submitted."""
+        """List the engines that may run submitted jobs."""
         return engines_of(self.backend.store)
 
     @asks(Right.SUBMIT, Subject.JOB)
@@ -93,11 +93,11 @@ class Submissions(Struct, frozen=True):
         """Submit many jobs and arrays in one transaction; see ``Submitter.submit_many``.
 
         Args:
-            caller: Who submits.
-            items: What to submit.
+            caller: The caller.
+            items: The jobs and arrays.
             atomic: All or nothing.
-            key: Sending the same again with this key stores nothing.
-            catalogue: What operators have written; by default it is read.
+            key: Idempotency key; sending the same again with it stores nothing.
+            catalogue: The current catalogue; by default it is read.
         """
         outcomes = self.backend.submitter(caller, catalogue).submit_many(items, atomic=atomic, key=key)
         accepted = sum(outcome.created is not None for outcome in outcomes)
@@ -106,7 +106,7 @@ class Submissions(Struct, frozen=True):
 
     @asks(Right.SUBMIT, Subject.JOB)
     def check(self, caller: Caller, items: Sequence[WrittenJob | HoldfastError]) -> Sequence[str | None]:
-        """Check what a submission would be refused for, and return the names; see ``Submitter.check_many``."""
+        """Check a submission without storing it; returns the names. See ``Submitter.check_many``."""
         return self.backend.submitter(caller).check_many(items)
 
     @asks(Right.SUBMIT, Subject.JOB)
@@ -121,7 +121,7 @@ class Submissions(Struct, frozen=True):
 
     @asks(Right.SUBMIT, Subject.JOB)
     def rehearse(self, caller: Caller, body: Text, *, verb: Verb, lenient: bool = False) -> Sequence[Checked]:
-        """Check manifests of any kinds in the order in which they would be written; see ``Rehearsal.check``."""
+        """Check manifests of any kinds as if they were written in order; see ``Rehearsal.check``."""
         documents = documents_of(body, lenient=lenient)
         if verb is Verb.CREATE:
             documents = with_names(documents, self.backend.ids)
@@ -131,10 +131,10 @@ class Submissions(Struct, frozen=True):
 
     @asks(Right.SUBMIT, Subject.JOB)
     def keep_secret(self, caller: Caller, value: str) -> str:
-        """Keep a secret for what is submitted within an hour, and return its name; see ``kept``."""
+        """Keep a secret for jobs that are submitted within an hour; returns its name. See ``kept``."""
         return kept(value, self.backend.secrets, caller.principal)
 
     @asks(Right.SUBMIT, Subject.JOB)
     def keep_blob(self, caller: Caller, data: bytes, *, archive: bool = False) -> str:
-        """Keep something for jobs that are submitted within an hour, and return its name; see ``kept`` of inputs."""
+        """Keep a file for jobs that are submitted within an hour; returns its name. See ``inputs.kept``."""
         return kept_blob(data, self.backend.blobs, caller.principal, field="data", archive=archive)

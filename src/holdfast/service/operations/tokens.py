@@ -1,4 +1,4 @@
-"""Makes, lists and revokes API tokens."""
+"""Creates, lists and revokes API tokens."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
 class NewToken(Struct, frozen=True):
-    """A token that is asked for."""
+    """A request for a new token."""
 
     name: str
     user: str | None = None
-    """``None``: who asks."""
+    """``None``: the caller."""
     role: str | None = None
-    """``None``: as much as its user may."""
+    """``None``: the user's own role."""
     scopes: Sequence[str] = ()
-    """Each as ``read_scopes`` reads it."""
+    """See ``read_scopes``."""
     expires_s: float | None = None
 
 
@@ -51,19 +51,19 @@ class Tokens(Struct, frozen=True):
 
     @asks(Right.WATCH, Subject.TOKEN)
     def list(self, caller: Caller) -> Sequence[ApiToken]:
-        """List those of who calls, or all for whoever may see them, by name."""
+        """List the caller's tokens by name, or all if the caller may see them."""
         tokens = self.backend.store.catalogue().tokens
         every = reach(caller.principal, Right.WATCH, Subject.TOKEN) is Reach.ALL
         return [tokens[name] for name in sorted(tokens) if every or tokens[name].user == caller.principal.name]
 
     @asks(Right.CHANGE, Subject.TOKEN)
     def create(self, caller: Caller, request: NewToken) -> tuple[ApiToken, str]:
-        """Make a token; returns also its text, which nobody can read again.
+        """Create a token; returns also its text, which cannot be read again.
 
         Raises:
-            InvalidRequest: It is not valid, or would exceed its user; with all problems.
-            Forbidden: It would be another user's, and who calls may not make those.
-            AlreadyExists: One of that name is in use.
+            InvalidRequest: It is not valid, or would have more rights than its user; with all problems.
+            Forbidden: The caller may not create tokens of that user.
+            AlreadyExists: A token of that name is in use.
         """
         with audited(self.backend.store, caller, Act.CREATE, Subject.TOKEN, request.name[:LONGEST_NAME]):
             principal = caller.principal
@@ -78,7 +78,7 @@ class Tokens(Struct, frozen=True):
                 problems.append(Problem("user", f"{user.name} has no role here", hint=hint))
             elif request.role in ROLES and ROLES.index(Role(request.role)) > most:
                 allowed = ROLES[: most + 1]
-                problems.append(Problem("role", f"{request.role!r} is more than {user.name} may", allowed))
+                problems.append(Problem("role", f"{request.role!r} is more than {user.name} has", allowed))
             if problems or most is None:
                 raise InvalidRequest(problems=problems)
             key, text, digest = new_secret()
@@ -100,21 +100,21 @@ class Tokens(Struct, frozen=True):
     @staticmethod
     def _may_make(principal: Principal, user: Principal) -> None:
         if principal.limit is not None and principal.limit.scopes:
-            msg = "a token with a scope makes no tokens"
-            raise Forbidden(msg, hint="use a token without one")
+            msg = "a token with a scope cannot create tokens"
+            raise Forbidden(msg, hint="use a token without a scope")
         if user.name != principal.name and reach(principal, Right.CHANGE, Subject.TOKEN) is not Reach.ALL:
-            msg = f"{principal.name} may not make tokens of {user.name}"
-            raise Forbidden(msg, hint=f"an admin can, and {user.name}")
+            msg = f"{principal.name} may not create tokens of {user.name}"
+            raise Forbidden(msg, hint=f"ask an admin or {user.name}")
         if user.uid == ROOT_UID and principal.uid != ROOT_UID:
-            msg = f"{principal.name} may not make tokens of root, whose programs may do everything on the machine"
-            raise Forbidden(msg, hint="root can")
+            msg = f"{principal.name} may not create tokens of root, whose programs may do everything on the machine"
+            raise Forbidden(msg, hint="ask root")
 
     @asks(Right.CHANGE, Subject.TOKEN)
     def revoke(self, caller: Caller, name: str) -> ApiToken:
-        """Have a token open nothing any more, within a second.
+        """Revoke a token; it stops working within a second.
 
         Raises:
-            NotFound: There is none that who calls may know of.
+            NotFound: The token does not exist, or the caller may not see it.
         """
         with audited(self.backend.store, caller, Act.DELETE, Subject.TOKEN, name):
             if name not in {token.name for token in self.list(caller)}:
