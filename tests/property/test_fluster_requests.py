@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from holdfast.api.budget import MemoryBudget
 from holdfast.api.connect.calls import Rpc
 from holdfast.api.connect.refusals import Code, Rejected
-from holdfast.api.connect.serving import JSON, LARGEST_MESSAGE, PROTO, decode, encode
+from holdfast.api.connect.serving import JSON, LARGEST_MESSAGE, PROTO, Setup, decode, encode
 from holdfast.api.fluster.calls import CALLS
 from holdfast.api.fluster.serving import FlusterDoor, FlusterSettings
 from holdfast.domain.access import Principal, Role
@@ -92,7 +92,7 @@ def opened(backend: Backend) -> FlusterDoor:
     async def caller(_: object) -> Caller:
         raise AssertionError
 
-    return FlusterDoor(backend, caller, lambda: None, lambda: None, MemoryBudget(), FlusterSettings("here:1", 60.0))
+    return FlusterDoor(Setup(backend, caller, ThreadPoolExecutor(8), MemoryBudget()), FlusterSettings("here:1", 60.0))
 
 
 @given(st.sampled_from(sorted(CALLS.methods)), st.integers(0, 2**32), st.sampled_from([PROTO, JSON]))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from holdfast.api.budget import MemoryBudget
 from holdfast.api.connect.calls import Rpc
 from holdfast.api.connect.refusals import Rejected
-from holdfast.api.connect.serving import rejected
+from holdfast.api.connect.serving import Setup, rejected
 from holdfast.api.iris._generated import controller, job
 from holdfast.api.iris.calls import CALLS, CONTROLLER, ENDPOINTS, LOGS
 from holdfast.api.iris.serving import IrisDoor, IrisSettings, TaskServer
@@ -69,7 +69,7 @@ class IrisLab(Lab):
         self.printed = Printed()
         self.backend = Backend(self.store, self.clock, SortableIds(), self.printed, OWNER)
         place = IrisSettings(TaskServer("http://here:1", "/usr/bin/python3"), AGAIN_S)
-        self.door = IrisDoor(self.backend, _nobody, lambda: None, lambda: None, MemoryBudget(), place)
+        self.door = IrisDoor(Setup(self.backend, _nobody, ThreadPoolExecutor(8), MemoryBudget()), place)
 
     def __call__(self, name: str, sent: Message | None = None, service: str = CONTROLLER) -> Any:  # noqa: ANN401 - its own type
         """Call a method, and return what is answered.

@@ -35,7 +35,7 @@ def launch_job(call: Rpc, request: cluster.Controller.LaunchJobRequest) -> Futur
     """Submit a job; jobs that come at about the same time are stored together."""
     launches: Launches = call.door.launches
     if launches.is_here() and not _is_quick(request):
-        later: Future[cluster.Controller.LaunchJobResponse] = call.door.threads.submit(launch_job, call, request)
+        later: Future[cluster.Controller.LaunchJobResponse] = call.door.setup.threads.submit(launch_job, call, request)
         return later
     snapshot = launches.snapshot
     along = Along(call.caller.principal, call.backend.blobs, call.backend.calls)

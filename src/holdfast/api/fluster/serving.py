@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from holdfast.api.connect.grpc_serving import GrpcServer, GrpcSettings
 from holdfast.api.connect.serving import LARGEST_MESSAGE, Connect, Setup
 from holdfast.api.fluster import endpoints, jobs, logs, workers  # noqa: F401 - each registers its calls
 from holdfast.api.fluster.calls import CALLS, PREFIX
-from holdfast.domain.record import Struct
+from holdfast.domain.record import Struct, evolve
 from holdfast.service.launches import Launches
 from holdfast.service.manifests.fluster import SYSTEM
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from starlette.types import Scope
-
-    from holdfast.api.budget import MemoryBudget
     from holdfast.domain.audit import Caller
-    from holdfast.errors import HoldfastError
-    from holdfast.service.operations.backend import Backend
 
 __all__ = ["LARGEST_MESSAGE", "PREFIX", "FlusterDoor", "FlusterSettings", "GrpcSettings"]
-_WORKERS = 8
 
 
 class FlusterSettings(Struct, frozen=True):
@@ -39,29 +32,10 @@ class FlusterSettings(Struct, frozen=True):
 class FlusterDoor:
     """The door while it is open."""
 
-    def __init__(
-        self,
-        backend: Backend,
-        caller: Callable[[Scope], Awaitable[Caller]],
-        refusal: Callable[[], HoldfastError | None],
-        written: Callable[[], None],
-        budget: MemoryBudget,
-        settings: FlusterSettings,
-    ) -> None:
-        """Open it.
-
-        Args:
-            backend: Answers the calls.
-            caller: Finds the caller of a request, or refuses it.
-            refusal: Returns why the server accepts nothing, or ``None``.
-            written: Called after each call that may have written something.
-            budget: Counts the memory of requests that are accepted and not yet answered.
-            settings: The door's own settings.
-        """
-        self.launches = Launches(backend, SYSTEM, again_s=settings.again_s, written=written)
+    def __init__(self, setup: Setup, settings: FlusterSettings) -> None:
+        self.launches = Launches(setup.backend, SYSTEM, again_s=settings.again_s, written=setup.written)
         self.address = settings.address
-        self.threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="fluster")
-        self.setup = Setup(backend, caller, self.threads, budget, refusal, written, self, self.launches.submit)
+        self.setup = evolve(setup, door=self, together=self.launches.submit)
         self.connect = Connect(CALLS, self.setup)
         self._grpc: GrpcServer | None = None
 
@@ -85,4 +59,4 @@ class FlusterDoor:
         if self._grpc is not None:
             self._grpc.close()
         self.launches.close()
-        self.threads.shutdown(wait=False, cancel_futures=True)
+        self.setup.threads.shutdown(wait=False, cancel_futures=True)

@@ -11,6 +11,7 @@ import logging
 import secrets
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Scope
 
+    from holdfast.api.connect.serving import Setup
     from holdfast.api.http.serving.app import Probes
     from holdfast.api.http.serving.gates import Entrance
     from holdfast.app.entrance.network import Certificates
@@ -48,6 +50,8 @@ _FORWARDED = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host
 """The headers by which a proxy names its client."""
 HIGHEST_PORT = 65_535
 _ID_BYTES = 8
+_WORKERS = 8
+"""Threads that answer the calls of a door."""
 _LISTEN = "HOLDFAST_ARMADA_LISTEN"
 _LISTEN_FLUSTER = "HOLDFAST_FLUSTER_LISTEN"
 _log = logging.getLogger(__name__)
@@ -200,9 +204,8 @@ def _open_fluster(opening: Opening, visitors: Visitors, loop: asyncio.AbstractEv
         from holdfast.api.fluster.serving import LARGEST_MESSAGE, PREFIX, FlusterDoor, FlusterSettings, GrpcSettings
     except ImportError as error:
         raise _lacking(FLUSTER) from error
-    probes = opening.probes
     settings = FlusterSettings(urlsplit(opening.url).netloc, opening.settings.fluster_replay)
-    door = FlusterDoor(opening.backend, visitors.by_http, probes.refusal, probes.written, probes.budget, settings)
+    door = FlusterDoor(_setup(FLUSTER, opening, visitors), settings)
     opening.stack.callback(door.close)
     most, request_s = opening.most, opening.settings.request_timeout
     by_grpc = door.open(visitors.caller, GrpcSettings(loop, place, _LISTEN_FLUSTER, most, request_s, LARGEST_MESSAGE))
@@ -215,15 +218,21 @@ def _open_iris(opening: Opening, visitors: Visitors) -> None:
     """Open the door for clients of Fluster's successor beside it."""
     from holdfast.api.iris.serving import IrisDoor, IrisSettings, TaskServer
 
-    probes = opening.probes
     settings = opening.settings
     python = str(settings.fluster_python or sys.executable)
     tasks = TaskServer(opening.jobs_url, python, settings.fluster_prepare_timeout)
     place = IrisSettings(tasks, settings.fluster_replay)
-    door = IrisDoor(opening.backend, visitors.by_http, probes.refusal, probes.written, probes.budget, place)
+    door = IrisDoor(_setup("iris", opening, visitors), place)
     opening.stack.callback(door.close)
     for prefix, app in door.mounts.items():
         opening.mount(prefix, app)
+
+
+def _setup(name: str, opening: Opening, visitors: Visitors) -> Setup:
+    from holdfast.api.connect.serving import Setup
+
+    probes, threads = opening.probes, ThreadPoolExecutor(_WORKERS, thread_name_prefix=name)
+    return Setup(opening.backend, visitors.by_http, threads, probes.budget, probes.refusal, probes.written)
 
 
 def _lacking(name: str) -> Unavailable:
@@ -232,7 +241,7 @@ def _lacking(name: str) -> Unavailable:
 
 
 def _open_armada(opening: Opening, visitors: Visitors, loop: asyncio.AbstractEventLoop) -> Mapping[str, str]:
-    settings, probes, shown = opening.settings, opening.probes, opening.shown
+    settings, shown = opening.settings, opening.shown
     host, port = place_of(settings)
     secure = shown if is_beyond(host) else None
     if secure is not None:
@@ -241,10 +250,9 @@ def _open_armada(opening: Opening, visitors: Visitors, loop: asyncio.AbstractEve
         from holdfast.api.armada.serving import LARGEST_MESSAGE, PREFIX, ArmadaDoor, GrpcSettings
     except ImportError as error:
         raise _lacking(ARMADA) from error
-    listeners = Listeners(
-        visitors.backend.store.last_event_seq, settings.door_watches, probes.stopping, settings.door_watches_each
-    )
-    door = ArmadaDoor(opening.backend, visitors.by_http, probes.refusal, probes.written, probes.budget, listeners)
+    newest, stopping = opening.backend.store.last_event_seq, opening.probes.stopping
+    listeners = Listeners(newest, settings.door_watches, stopping, settings.door_watches_each)
+    door = ArmadaDoor(evolve(_setup(ARMADA, opening, visitors), listeners=listeners))
     opening.stack.callback(door.close)
     certificate = None if secure is None else lambda: secure.pair
     by_grpc = GrpcSettings(
