@@ -296,5 +296,5 @@ done([first, tried, [state("/ann/bad/kid"), state("/ann/more/kid")]])
         gate=str(keep),
     )
     assert first == [[4, 6, 5], "its parent, job well, has ended: Succeeded"]
-    assert tried == [6, "its parent, job one, is to be tried again"]
+    assert tried == [6, "its parent, job one, is retried"]
     assert last == ["RUNNING", "RUNNING"]

@@ -76,7 +76,7 @@ def a_cancelled_task_counts_as_failed(patch: pytest.MonkeyPatch) -> None:
 
 
 def tasks_that_go_on_are_run_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(reruns, "is_meant", lambda *_: True)
+    patch.setattr(reruns, "is_selected", lambda *_: True)
     patch.setattr(reruns, "JOB_TERMINAL", frozenset(JobState))
 
 

@@ -27,13 +27,13 @@ def a_failure_counts_as_a_success(patch: pytest.MonkeyPatch) -> None:
 
 
 def one_of_several_is_enough(patch: pytest.MonkeyPatch) -> None:
-    look = dependencies.look
+    look = dependencies.check
 
     def hasty(*known: Any) -> Any:
         found = look(*known)
         return evolve(found, ready=bool(found.met))
 
-    patch.setattr(dependencies, "look", hasty)
+    patch.setattr(dependencies, "check", hasty)
 
 
 def nothing_waits_at_submission(patch: pytest.MonkeyPatch) -> None:
@@ -65,10 +65,10 @@ def a_released_job_waits_for_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def an_array_that_is_to_be_held_goes_on(patch: pytest.MonkeyPatch) -> None:
     def hasty(*known: Any) -> Any:
-        found = dependencies.look(*known)
+        found = dependencies.check(*known)
         return evolve(found, unmet=None) if found.unmet is dependencies.OnUnmet.HOLD else found
 
-    patch.setattr(arrays, "look", hasty)
+    patch.setattr(arrays, "check", hasty)
 
 
 BREAKS: dict[str, Break] = {

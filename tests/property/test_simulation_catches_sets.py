@@ -15,7 +15,7 @@ from holdfast.controller.workloads.jobsets import JobSets
 from holdfast.controller.workloads.kubejobs import KubeJobs
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.dependencies import OnUnmet, look
+from holdfast.domain.workloads.dependencies import OnUnmet, check
 from holdfast.domain.workloads.jobset import children, reconcile
 from holdfast.domain.workloads.jobset.failure import Budget, LimitReached
 from holdfast.domain.workloads.jobset.state import Transition
@@ -154,10 +154,10 @@ def a_set_that_waits_is_told_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def a_set_fails_although_it_may_still_start(patch: pytest.MonkeyPatch) -> None:
     def impatient(*known: Any) -> Any:
-        found = look(*known)
+        found = check(*known)
         return found if found.ready else evolve(found, unmet=OnUnmet.CANCEL, reason="job a did not succeed")
 
-    patch.setattr("holdfast.controller.workloads.jobsets.look", impatient)
+    patch.setattr("holdfast.controller.workloads.jobsets.check", impatient)
 
 
 BREAKS: dict[str, Break] = {

@@ -18,7 +18,7 @@ from holdfast.domain.workloads.array.model import (
     Origin,
 )
 from holdfast.domain.workloads.array.reconcile import CANCELLED, FAILED, SUCCEEDED, reconcile, stop
-from holdfast.domain.workloads.array.rerun import Task, TaskChoice, is_meant, origins_of, some_of, unused_name
+from holdfast.domain.workloads.array.rerun import Task, TaskChoice, is_selected, origins_of, some_of, unused_name
 from holdfast.domain.workloads.children import Child, ChildPhase, CreateChild, DeleteChild, ResumeChild, SuspendChild
 from holdfast.domain.workloads.spec import JobSpec
 
@@ -193,7 +193,7 @@ MEANT = [
 def test_which_tasks_are_meant(wanted: TaskChoice, meant: set[JobState | None]) -> None:
     ends = (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED, None)
     tasks = [Task(3, state, FAILED_BY if state is JobState.FAILED else frozenset()) for state in ends]
-    assert {task.state for task in tasks if is_meant(wanted, task)} == meant
+    assert {task.state for task in tasks if is_selected(wanted, task)} == meant
 
 
 def test_a_rerun_of_a_rerun_is_named_after_the_first_of_them() -> None:

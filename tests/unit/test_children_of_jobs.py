@@ -139,7 +139,7 @@ def test_a_job_that_is_tried_again_keeps_its_children_unless_they_end_with_its_a
         lab.add(f"of-{name}", name)
     lab.pass_s(20)
     assert lab.states() == {"keeps": BACKOFF, "ends": BACKOFF, "of-keeps": RUNNING, "of-ends": CANCELLED}
-    assert lab.job("of-ends").reason == "its parent, job ends, is to be tried again"
+    assert lab.job("of-ends").reason == "its parent, job ends, is retried"
     lab.add("second", "ends")
     lab.restart_controller()
     lab.pass_s(5)

@@ -6,7 +6,7 @@ from holdfast.controller.dependencies import Waits
 from holdfast.controller.work_queue import WorkQueue
 from holdfast.domain.job import Job, JobState
 from holdfast.domain.terms.workload_kinds import GANG
-from holdfast.domain.workloads.dependencies import Dependency, standing_of
+from holdfast.domain.workloads.dependencies import Dependency, state_of
 from holdfast.ports.store import Changes
 from tools.memory_store import MemoryStore
 
@@ -18,4 +18,4 @@ def test_what_ended_and_was_deleted_before_those_who_wait_are_looked_at_has_ende
     waits.heed("other", ended)
     waits.heed("other", None)
     waits.look_up(MemoryStore(), Changes())
-    assert waits.standings(after, ()) == [standing_of(ended)]
+    assert waits.standings(after, ()) == [state_of(ended)]

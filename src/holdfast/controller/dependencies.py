@@ -18,7 +18,7 @@ from holdfast.domain.workloads.dependencies import (
     GONE,
     AwaitedState,
     holds,
-    standing_of,
+    state_of,
 )
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Waits:
         entry = self.awaited.get(key)
         if entry is None or (isinstance(what, Workload) and not isinstance(what, Owner)):
             return  # The record of a job's pods is skipped: the job itself is what is waited for.
-        standing = standing_of(what)
+        standing = state_of(what)
         if what is None and entry.standing is not None and entry.standing.outcome:
             return  # How it ended stays known, even if it is forgotten before those waiting are looked at.
         before, entry.standing = entry.standing, standing
@@ -127,13 +127,13 @@ class Waits:
         states: dict[str, AwaitedState] = {}
         damaged = partial(_going_on, states)
         for jobs in read_each(store.jobs_by_id, unknown, damaged):
-            states.update((job.id, standing_of(changes.jobs.get(job.id, job))) for job in jobs)
+            states.update((job.id, state_of(changes.jobs.get(job.id, job))) for job in jobs)
         others = [key for key in unknown if key not in states]
         for workloads in read_each(partial(store.workloads_by_id, Workload), others, damaged) if others else ():
             for key, row in workloads.items():
                 newest = changes.workloads.get(key, row)
                 if isinstance(newest, Owner) and key not in changes.forgotten:
-                    states[key] = standing_of(newest)
+                    states[key] = state_of(newest)
         for key in unknown:
             entry = self.awaited[key]
             if entry.standing is None or not entry.standing.outcome:  # It may have ended and been deleted.

@@ -10,7 +10,7 @@ from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import Array, task_id, task_name
-from holdfast.domain.workloads.array.rerun import Task, causes_of, is_meant, origins_of, some_of, unused_name
+from holdfast.domain.workloads.array.rerun import Task, causes_of, is_selected, origins_of, some_of, unused_name
 from holdfast.domain.workloads.base import Owner, Workload
 from holdfast.domain.workloads.dependencies import (
     CANCELLED,
@@ -20,8 +20,8 @@ from holdfast.domain.workloads.dependencies import (
     DependencyKind,
     OnUnmet,
     holds,
-    never,
-    standing_of,
+    state_of,
+    why_never,
 )
 from holdfast.domain.workloads.kubejob.indexes import format_indexes
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Problem, VersionConflict
@@ -147,7 +147,7 @@ def _waited_for_again(store: Store, array: Array, rerun: ArraySpec, tasks: Seque
         if dependency.by_index:
             key = _task_by_task(store, array, dependency, tasks)
         else:
-            standing = AwaitedState() if dependency.id in retried else standing_of(_awaited(store, dependency.id))
+            standing = AwaitedState() if dependency.id in retried else state_of(_awaited(store, dependency.id))
             is_over = standing == GONE and array.state.made
             key = "" if is_over else dependency.id
             if not is_over:
@@ -209,7 +209,7 @@ def _of_tasks(store: Store, array: Array | None, indexes: Sequence[int]) -> dict
 def _refuse_unmet(what: str, dependency: Dependency, standing: AwaitedState, hint: str) -> None:
     if holds(dependency, standing) is False and dependency.on_unmet is OnUnmet.CANCEL:
         hint = f"{hint}, or rerun without waiting: --set dependsOn="
-        msg = f"{what} cannot run: {never(dependency, standing)}"
+        msg = f"{what} cannot run: {why_never(dependency, standing)}"
         raise Conflict(msg, hint=hint)
 
 
@@ -257,7 +257,7 @@ def _chosen(store: Store, array: Array, spec: ArraySpec, choice: TaskChoice) -> 
         latest = store.latest_of([*failed.values()])
         causes = {index: causes_of(latest[key].attempt) for index, key in failed.items() if key in latest}
         tasks = [evolve(task, causes=causes.get(task.index, frozenset())) for task in tasks]
-    chosen_tasks = [task for task in tasks if is_meant(choice, task)]
+    chosen_tasks = [task for task in tasks if is_selected(choice, task)]
     if not chosen_tasks:
         raise _nothing(array, choice, tasks, going)
     return chosen_tasks

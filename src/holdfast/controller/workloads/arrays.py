@@ -13,7 +13,7 @@ from holdfast.domain.terms.workload_kinds import ARRAY
 from holdfast.domain.workloads.array.model import Array, ArraySpec
 from holdfast.domain.workloads.array.reconcile import CANCELLED, lost_among, reconcile, stop, waits_for_lost
 from holdfast.domain.workloads.base import Result
-from holdfast.domain.workloads.dependencies import OnUnmet, look
+from holdfast.domain.workloads.dependencies import OnUnmet, check
 from holdfast.errors import Internal
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Arrays(Owners[Array, ArraySpec]):
                 return Result(state=state)  # When it is released, it waits for what has not happened by then.
             met, waits = spec.not_waited_for(state), self._state.waits
             waits.look_up(self._store, self._state.changes)
-            outlook = look(after, met, waits.standings(after, met))
+            outlook = check(after, met, waits.standings(after, met))
             if outlook.unmet is OnUnmet.HOLD:
                 return Result(state=evolve(state, met=outlook.met, held=outlook.reason))
             if outlook.unmet is None and not outlook.ready:

@@ -12,7 +12,7 @@ from holdfast.domain.events.workloads import JobSetChanged, JobSetDeleted, JobSe
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.domain.workloads.base import Result
-from holdfast.domain.workloads.dependencies import OnUnmet, look
+from holdfast.domain.workloads.dependencies import OnUnmet, check
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.domain.workloads.jobset.model import JobSetSpec, RestartStrategy
 from holdfast.domain.workloads.jobset.reconcile import InPlace, ReconcileInput, converge, expected_pods
@@ -99,7 +99,7 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         """Look at a set's dependencies; if one can never be satisfied, the set fails, suspends or starts."""
         state, after, waits = work.row.state, work.spec.after, self._state.waits
         waits.look_up(self._store, self._state.changes)
-        outlook = look(after, state.met, waits.standings(after, state.met))
+        outlook = check(after, state.met, waits.standings(after, state.met))
         if outlook.unmet is OnUnmet.CANCEL:
             waits.leave(work.row.id, after)
             return failed(state, NEVER_SATISFIED, outlook.reason, now)

@@ -11,7 +11,7 @@ from holdfast.domain.job import Attempt, JobState
 from holdfast.domain.lifecycle import Interruption
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import KUBEJOB
-from holdfast.domain.workloads.children import begun_as
+from holdfast.domain.workloads.children import record_of
 from holdfast.domain.workloads.dependencies import advanced
 from holdfast.domain.workloads.gang.conclude import held, released
 from holdfast.domain.workloads.kubejob.job_status import (
@@ -176,7 +176,7 @@ class KubeJobs:
 
     def create(self, job: Job, order: CreateChild, owner: Workload, now: float) -> None:
         """Begin a job for its owner."""
-        self._begin(job, begun_as(order, job, owner), now)
+        self._begin(job, record_of(order, job, owner), now)
 
     def _begin(self, job: Job, record: KubeJobRecord, now: float) -> None:
         """Begin an attempt with a fresh record; its number follows from the restarts of the job and its set."""

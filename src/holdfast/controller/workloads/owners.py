@@ -28,7 +28,7 @@ from holdfast.domain.workloads.children import (
     ResumeChild,
     SuspendChild,
     child_of,
-    gang_of,
+    child_of_gang,
 )
 from holdfast.ports.requests import Request, RequestKind
 
@@ -224,7 +224,7 @@ class Owners(Generic[R, S]):
         if owner is not None:
             owner.jobs.setdefault(job.name, job.id)
             owner.submitted.discard(job.name)
-            self._see(owner, job, gang_of(job))
+            self._see(owner, job, child_of_gang(job))
             if job.terminal:
                 owner.over.append(job.name)
 

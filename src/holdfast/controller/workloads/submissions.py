@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.terms.workload_kinds import GANG
-from holdfast.domain.workloads.children import CreateChild, gang_of, job_of
+from holdfast.domain.workloads.children import CreateChild, child_of_gang, job_of
 from holdfast.errors import Internal
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class ChildSubmitter:
         job = job_of(order, load_spec(order.spec), work.row, key, now)
         self._state.submit(job)
         if job.kind == GANG:
-            work.jobs[job.name], work.children[job.name] = job.id, gang_of(job)
+            work.jobs[job.name], work.children[job.name] = job.id, child_of_gang(job)
             work.submitted.add(job.name)
 
     def take_in(self, work: Work[Any, Any]) -> None:

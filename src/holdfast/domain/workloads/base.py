@@ -9,59 +9,59 @@ from holdfast.domain.record import Struct
 from holdfast.domain.terms.kinds import KindInfo
 
 State = TypeVar("State")
-"""What is remembered of a workload between two looks."""
+"""The state of a workload between two looks."""
 Order = TypeVar("Order")
-"""What it asks for: children and runs to start, stop, resize or restart."""
+"""An order: a child or run to start, stop, resize or restart."""
 Note = TypeVar("Note")
-"""An event it writes down."""
+"""An event."""
 Decided = TypeVar("Decided")
-"""A decision about a failure, with what it is about."""
+"""A decision about a failure, with its subject."""
 
 
 class Result(Struct, Generic[State, Order, Note, Decided], frozen=True, kw_only=True):
-    """What ``reconcile`` returns for a workload of any kind; it is stored before any order is carried out."""
+    """The result of ``reconcile`` for a workload of any kind; it is stored before any order is carried out."""
 
     state: State
     orders: tuple[Order, ...] = ()
     events: tuple[Note, ...] = ()
     decisions: tuple[Decided, ...] = ()
     wake_at: float | None = None
-    """When to reconcile again although nothing happens."""
+    """When to reconcile again even if nothing happens."""
     expires_at: float | None = None
-    """When to forget it; only of one that has ended."""
+    """When to delete a workload that has ended."""
 
 
 class Workload(Struct, frozen=True):
-    """What is stored of a workload of any kind; its kind's record adds what only that kind has."""
+    """The stored record of a workload of any kind, which each kind extends."""
 
     id: str
-    """Of a job for kinds whose workloads are jobs."""
+    """The job's id, for kinds whose workloads are jobs."""
     owner: str = ""
-    """Id of the workload it is part of, if any; fixed, like its name and the time it was created."""
+    """The id of the workload it is part of, if any; fixed, like its name and creation time."""
     name: str = ""
-    """Unique among the workloads of its kind; empty where its job has the name."""
+    """Unique among the workloads of its kind; empty if its job has the name."""
     generation: int = 1
-    """Grows with every change of what it should be."""
+    """Grows with every change of its specification."""
     spec: str = ""
-    """What it should be (``compiled.codec``); empty where its job says so."""
+    """Its specification (``compiled.codec``); empty if its job has it."""
     manifest: str = ""
-    """What that was compiled from, for people."""
+    """The manifest it was compiled from, for people."""
     deleting: bool = False
     """It is removed as soon as its programs have stopped."""
     expires_at: float | None = None
-    """When it is forgotten, once it has ended; ``None`` leaves that to the operator's retention."""
+    """When it is deleted after its end; ``None`` leaves that to the operator's retention."""
     version: int = 1
-    """Grows with every request about it, when it is made; only the store changes it."""
+    """Grows with every request about it; only the store changes it."""
     created_at: float = 0.0
     updated_at: float = 0.0
     submitted_by: str = ""
-    """Whose it is: who submitted it; fixed, and empty where its job says so."""
+    """Its owner, who submitted it; fixed, and empty if its job has it."""
     submitter_uid: int | None = None
-    """The number of that one's Unix account, where there is one; fixed."""
+    """The uid of the owner's Unix account, if there is one; fixed."""
     group: str = ""
-    """What it is found by together with others; fixed, and empty where its job says so."""
+    """The group by which it is found together with others; fixed, and empty if its job has it."""
     queue: str = ""
-    """In which its jobs wait; fixed, and empty where its job says so."""
+    """The queue of its jobs; fixed, and empty if its job has it."""
 
     kind: ClassVar[str]
     noun: ClassVar[str]
@@ -74,59 +74,59 @@ class Workload(Struct, frozen=True):
 
     @property
     def last_runs(self) -> tuple[str, ...]:
-        """Uids of runs it still needs although they may have ended."""
+        """Uids of runs that it still needs although they may have ended."""
         return ()
 
 
 class Owner(Workload, frozen=True, kw_only=True):
-    """What is stored of a workload that is made of others; its kind says what its state is."""
+    """The stored record of a workload made of jobs; its kind defines its state."""
 
     state: Any = None
 
     info: ClassVar[KindInfo]
-    """What people meet of its kind."""
+    """Its kind's names and states, as people see them."""
 
     def phase(self, spec: Any) -> str:  # noqa: ANN401 - of its kind
-        """Say in a word of its kind's where it is, given what it should be."""
+        """Return its phase, given its specification."""
         del spec
         return "Deleting" if self.deleting else self.ended or "Running"
 
     @property
     def ended(self) -> str:
-        """How it has ended; empty until then, and for what never ends by itself."""
+        """How it ended; empty until then, and for a kind that never ends by itself."""
         return ""
 
     @property
     def outcome(self) -> str:
-        """How it has ended, in the words of jobs; empty until then."""
+        """How it ended, as a job's state; empty until then."""
         return self.ended
 
     @property
     def ended_because(self) -> str:
-        """Why it has ended so; empty where nothing says."""
+        """Why it ended like this; empty if unknown."""
         return ""
 
     @property
     def held_because(self) -> str:
-        """Why it goes on only when it is released; empty where it does by itself."""
+        """Why it is held; empty if it is not."""
         return ""
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Count what it is made of by how that has ended, and its restarts, if it has any."""
+        """The numbers of its parts by how they ended, and of its restarts."""
         return {}
 
     @property
     def started_at(self) -> float | None:
-        """When it began, where that is known."""
+        """When it started, if known."""
         return None
 
 
 class Quarantined(Struct, frozen=True):
-    """A workload that is left alone because handling it failed; no other is affected."""
+    """A workload that is not reconciled because an error occurred; no other is affected."""
 
     id: str
     kind: str
     since: float
     message: str
-    """What failed, and how."""
+    """The error."""

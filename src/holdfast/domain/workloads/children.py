@@ -30,13 +30,13 @@ class Child(Struct, frozen=True, kw_only=True):
 
     name: str
     group: str
-    """What of its owner it was made from."""
+    """The part of its owner it was created from."""
     index: int = 0
-    """Among those made from the same."""
+    """Its index among those created from the same part."""
     global_index: int = 0
-    """Among all of its owner."""
+    """Its index among all jobs of its owner."""
     generation: int = 1
-    """Its owner's, when it was created."""
+    """Its owner's generation when it was created."""
     restart: int = 0
     """Restarts of its owner when it was created."""
     job_restart: int = 0
@@ -47,27 +47,27 @@ class Child(Struct, frozen=True, kw_only=True):
     message: str = ""
     failed_at: float = 0.0
     certain: bool = False
-    """It is certain to fail and its last pods are going (``FailureTarget``)."""
+    """It is certain to fail, and its last pods are stopping (``FailureTarget``)."""
     active_pods: int = 0
     ready_pods: int = 0
     succeeded_pods: int = 0
     suspended: bool = False
     held: bool = False
-    """By its policy or a person, and not by its owner, so that only those release it."""
+    """Held by its policy or a person rather than its owner, so that only those release it."""
     size: tuple[int, int | None] | None = None
-    """Its parallelism and completions, where they may differ from the template's."""
+    """Its parallelism and completions, if they may differ from the template's."""
     deleting_since: float | None = None
-    """When its deletion was ordered; it still exists."""
+    """When its deletion was ordered, while it still exists."""
     at_once: bool = False
-    """Whether nothing of it runs any more, so that it is gone as soon as it is deleted."""
+    """Whether nothing of it runs, so that it is gone as soon as it is deleted."""
 
     @property
     def attempt(self) -> tuple[int, int]:
-        """Which attempt at this job it is; each is judged once."""
+        """Identifies the attempt at this job; each is judged once."""
         return (self.restart, self.job_restart)
 
     def is_news_after(self, before: Child | None) -> bool:
-        """Whether a set has to look at what has become of it; it has foreseen what follows from its own orders."""
+        """Whether its set must be reconciled because of its changes; a set foresees the effects of its own orders."""
         if before is None:
             return self.suspended
         was = (before.ready_pods, before.succeeded_pods, before.suspended, before.size, before.phase, before.certain)
@@ -75,10 +75,10 @@ class Child(Struct, frozen=True, kw_only=True):
 
 
 class CreateChild(Struct, frozen=True):
-    """Create a job, or start it again from scratch."""
+    """Create a job, or restart it from scratch."""
 
     name: str
-    """Unique among the jobs of its owner; one with a specification of its own is used once."""
+    """Unique among the jobs of its owner; a name with a specification of its own is used only once."""
     group: str = ""
     index: int = 0
     global_index: int = 0
@@ -86,13 +86,13 @@ class CreateChild(Struct, frozen=True):
     job_restart: int = 0
     suspended: bool = False
     size: tuple[int, int | None] | None = None
-    """Its parallelism and completions, where its owner may resize it."""
+    """Its parallelism and completions, if its owner may resize it."""
     spec: str = ""
-    """What it is made from (``compiled.codec``); empty for a job that was submitted with its owner."""
+    """Its specification (``compiled.codec``); empty for a job that was submitted with its owner."""
 
 
 class DeleteChild(Struct, frozen=True):
-    """Delete a job and all of its pods; ``force`` waits for none of them."""
+    """Delete a job and its pods; ``force`` does not wait for them to stop."""
 
     name: str
     force: bool = False
@@ -105,7 +105,7 @@ class SuspendChild(Struct, frozen=True):
 
 
 class ResumeChild(Struct, frozen=True):
-    """Let a job's pods start, as its owner describes them now."""
+    """Let a job's pods start, as its owner now specifies them."""
 
     name: str
     group: str = ""
@@ -120,14 +120,14 @@ class ResizeChild(Struct, frozen=True):
 
 
 class Forget(Struct, frozen=True):
-    """Delete the whole workload: its time to live has expired."""
+    """Delete the whole workload, because its time to live has expired."""
 
 
 Order: TypeAlias = CreateChild | DeleteChild | SuspendChild | ResumeChild | ResizeChild | Forget
 
 
 def job_of(order: CreateChild, spec: JobSpec, owner: Owner, key: str, now: float) -> Job:
-    """Return a job as its owner submits it; a gang waits for a place by itself, any other for its owner's word."""
+    """Return a new job of its owner; a gang waits for a place by itself, any other kind until its owner starts it."""
     waits = spec.kind != GANG or spec.after
     return Job(
         id=key,
@@ -150,8 +150,8 @@ def job_of(order: CreateChild, spec: JobSpec, owner: Owner, key: str, now: float
     )
 
 
-def begun_as(order: CreateChild, job: Job, owner: Workload) -> KubeJobRecord:
-    """Return the record of a new attempt at a job made of pods, as its owner orders it."""
+def record_of(order: CreateChild, job: Job, owner: Workload) -> KubeJobRecord:
+    """Return the record of a new attempt at a job made of pods, as ordered by its owner."""
     parallelism, completions = order.size or (None, None)
     return KubeJobRecord(
         job.id,
@@ -167,7 +167,7 @@ def begun_as(order: CreateChild, job: Job, owner: Workload) -> KubeJobRecord:
 
 
 HELD_WITH_OWNER = "held with its array or job set"
-"""Why a job is held that its owner suspended."""
+"""The reason of a job that is held because its owner suspended it."""
 _PHASES = {
     JobState.SUCCEEDED: ChildPhase.SUCCEEDED,
     JobState.FAILED: ChildPhase.FAILED,
@@ -175,8 +175,8 @@ _PHASES = {
 }
 
 
-def gang_of(job: Job) -> Child:
-    """Show a job that is a gang to its owner; it counts as one pod."""
+def child_of_gang(job: Job) -> Child:
+    """Show a gang job to its owner; it counts as one pod."""
     at, phase = job.child, _PHASES.get(job.state, ChildPhase.ACTIVE)
     return Child(
         name=job.name,
@@ -193,7 +193,7 @@ def gang_of(job: Job) -> Child:
 
 
 def child_of(job: Job, record: KubeJobRecord, first: int = 0) -> Child:
-    """Show a job to its owner; ``first`` is the global index of the first that was made from the same."""
+    """Show a job made of pods to its owner; ``first`` is the global index of the first job of the same part."""
     at, state = job.child, record.state
     group, index = ("", 0) if at is None else (at.group, at.index)
     child = Child(
@@ -211,7 +211,7 @@ def child_of(job: Job, record: KubeJobRecord, first: int = 0) -> Child:
         size=None if record.parallelism is None else (record.parallelism, record.completions),
         deleting_since=record.deleting_since,
     )
-    if not state.conditions:  # as of most
+    if not state.conditions:
         return child
     ended = state.finished
     ending = ended or state.condition("FailureTarget")

@@ -1,7 +1,7 @@
-"""What a job waits for before it may start: other jobs, arrays and job sets, and what has to happen to them.
+"""Dependencies: the jobs, arrays and job sets that a job waits for before it may start, and the conditions on them.
 
 The conditions are Slurm's (``--dependency=afterok``, ``afternotok``, ``afterany``, ``after``, and ``aftercorr`` for
-tasks of arrays). Unlike in Slurm, nothing waits for what can no longer happen (``DependencyNeverSatisfied``).
+tasks of arrays). Unlike in Slurm, no job waits for what can no longer happen (``DependencyNeverSatisfied``).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.base import Owner
 
 MOST_DEPENDENCIES = 1000
-"""Of one job."""
+"""The most dependencies of one job."""
 _LONGEST_REASON = 200
-"""Of another's reason within one of ours; a long chain of cancellations would repeat all of them otherwise."""
+"""How much of another reason is quoted; a long chain of cancellations would repeat all of them otherwise."""
 _NAMED = 3
-"""Things a reason names before it counts the others."""
+"""How many dependencies a reason names before it counts the others."""
 
 
 class DependencyKind:
-    """What can be waited for: every kind of work, by its name."""
+    """The kinds of workload that can be waited for, by name."""
 
     JOB = JOB.name
     ARRAY = ARRAY.name
@@ -35,51 +35,51 @@ class DependencyKind:
 
 
 class Condition(StrEnum):
-    """What has to happen to it."""
+    """What has to happen to a dependency."""
 
     OK = "ok"
     """It succeeds."""
     FAILED = "failed"
-    """It fails, and is not retried any more; one that is cancelled has not failed."""
+    """It fails for good; a cancelled one has not failed."""
     ENDED = "ended"
-    """It ends, however."""
+    """It ends in any way."""
     STARTED = "started"
-    """It starts for the first time; only of jobs."""
+    """It starts for the first time; only for jobs."""
 
 
 class OnUnmet(StrEnum):
     """What happens to a job when a condition can no longer be met."""
 
     CANCEL = "cancel"
-    """It is cancelled without a run, and so are those that wait for it to succeed."""
+    """It is cancelled without a run, and so are jobs that wait for it to succeed."""
     HOLD = "hold"
-    """It is held; once it is released, it waits only for what else it waits for."""
+    """It is held; once released, it waits only for its other dependencies."""
     RUN = "run"
-    """It no longer waits for that."""
+    """It no longer waits for that dependency."""
 
 
 class Dependency(Struct, frozen=True):
-    """Something that has to happen before a job can start."""
+    """One dependency of a job."""
 
     name: str
-    """Of what is waited for; until it is submitted, whatever someone wrote."""
+    """The name of the workload; as written by the user until submission."""
     condition: Condition = Condition.OK
     on_unmet: OnUnmet = OnUnmet.CANCEL
     by_index: bool = False
-    """Of an array on an array: each task waits for the one of its own index."""
+    """Of an array on an array: whether each task waits for the task of its own index."""
     target: str | None = None
-    """``None`` only until it is submitted."""
+    """The kind of the workload; ``None`` until submission."""
     id: str = ""
     outcome: str = ""
-    """How it had ended when this was submitted, if it had; that stays, even when it is forgotten."""
+    """How it had ended at submission, if it had; this stays even when it is deleted."""
     reason: str = ""
-    """Why it had ended so."""
+    """Why it had ended like this."""
     array: str = ""
-    """Of a task, the id of the array that makes it, perhaps later."""
+    """For a task, the id of its array, which may create it later."""
 
     @property
     def noun(self) -> str:
-        """Say what it is, with its name."""
+        """Return its kind and name: ``job train``."""
         return f"{info_of(self.target).noun} {self.name}"
 
 
@@ -88,15 +88,15 @@ SUCCEEDED, FAILED, CANCELLED = (state.value for state in (JobState.SUCCEEDED, Jo
 
 
 class AwaitedState(Struct, frozen=True):
-    """The progress of something that is waited for."""
+    """The state of a workload that is waited for."""
 
     outcome: str = ""
     """``Succeeded``, ``Failed``, ``Cancelled`` or ``Deleted``; empty until it has ended."""
     started: bool = False
     reason: str = ""
-    """Why it has ended so."""
+    """Why it ended like this."""
     missing: bool = False
-    """There is no such thing, or not yet."""
+    """It does not exist (yet)."""
 
 
 GONE = AwaitedState(DELETED)
@@ -120,8 +120,8 @@ _NOT = {
 _HOW = {SUCCEEDED: "it succeeded", FAILED: "it failed", CANCELLED: "it was cancelled", DELETED: "it was deleted"}
 
 
-def standing_of(what: Job | Owner | None) -> AwaitedState:
-    """Return how far something is, by its record; ``None``: it was forgotten."""
+def state_of(what: Job | Owner | None) -> AwaitedState:
+    """Return the state of a workload from its record; ``None`` is one that was deleted."""
     if what is None:
         return GONE
     if isinstance(what, Job):
@@ -130,7 +130,7 @@ def standing_of(what: Job | Owner | None) -> AwaitedState:
 
 
 def holds(dependency: Dependency, standing: AwaitedState) -> bool | None:
-    """Say whether a condition holds; ``None``: not yet, ``False``: never any more."""
+    """Return whether a condition holds; ``None`` is not yet, ``False`` never."""
     if dependency.condition is Condition.STARTED:
         return True if standing.started else False if standing.outcome else None
     if not standing.outcome:
@@ -139,7 +139,7 @@ def holds(dependency: Dependency, standing: AwaitedState) -> bool | None:
 
 
 def waits_for(after: Sequence[Dependency], met: Sequence[int] = ()) -> str:
-    """Say what is still waited for."""
+    """Return ``waits for job a to succeed`` and the like."""
     left = [dependency for place, dependency in enumerate(after) if place not in met]
     parts = [f"{dependency.noun} {_TO[dependency.condition]}" for dependency in left[:_NAMED]]
     if len(left) > _NAMED:
@@ -147,34 +147,34 @@ def waits_for(after: Sequence[Dependency], met: Sequence[int] = ()) -> str:
     return f"waits for {', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{''.join(parts[-1:])}"
 
 
-def never(dependency: Dependency, standing: AwaitedState) -> str:
-    """Say why a condition can never hold any more."""
+def why_never(dependency: Dependency, standing: AwaitedState) -> str:
+    """Say why a condition can never hold."""
     how, reason = _HOW[standing.outcome], standing.reason
     if len(reason) > _LONGEST_REASON:
         reason = f"{reason[: _LONGEST_REASON - 3]}..."
     return f"{dependency.noun} {_NOT[dependency.condition]}: {how}" + (f": {reason}" if reason else "")
 
 
-class Looked(Struct, frozen=True):
-    """What follows from the state of the things that are waited for."""
+class DependencyCheck(Struct, frozen=True):
+    """The result of checking dependencies."""
 
     met: tuple[int, ...]
-    """Places of the dependencies that are waited for no longer."""
+    """Positions of the dependencies that are no longer waited for."""
     ready: bool = False
-    """Whether nothing is waited for any more."""
+    """Whether no dependency is left."""
     unmet: OnUnmet | None = None
-    """What is to follow from one that can never hold."""
+    """What to do because a condition can never hold, if so."""
     reason: str = ""
-    """Which one that is and why; else what is still waited for."""
+    """Which condition that is and why; else what is still waited for."""
 
 
-def look(after: Sequence[Dependency], met: Sequence[int], standings: Sequence[AwaitedState]) -> Looked:
-    """Look at how things stand that are waited for.
+def check(after: Sequence[Dependency], met: Sequence[int], standings: Sequence[AwaitedState]) -> DependencyCheck:
+    """Check dependencies.
 
     Args:
-        after: All that has to happen.
-        met: Places of what is waited for no longer.
-        standings: How each stands, at its place; one that was met already is not looked at.
+        after: All dependencies.
+        met: Positions of those that are no longer waited for, which are not checked.
+        standings: The state of each dependency, at its position.
     """
     met_now, broken = set(met), list[tuple[int, str]]()
     for place, dependency in enumerate(after):
@@ -184,24 +184,25 @@ def look(after: Sequence[Dependency], met: Sequence[int], standings: Sequence[Aw
         if answer or (answer is not None and dependency.on_unmet is OnUnmet.RUN):
             met_now.add(place)
         elif answer is not None:
-            broken.append((place, never(dependency, standings[place])))
+            broken.append((place, why_never(dependency, standings[place])))
     for place, why in broken:
         if after[place].on_unmet is OnUnmet.CANCEL:
-            return Looked(tuple(sorted(met_now)), unmet=OnUnmet.CANCEL, reason=why)
-    met_now |= {place for place, _ in broken}  # whoever releases it knows of them
+            return DependencyCheck(tuple(sorted(met_now)), unmet=OnUnmet.CANCEL, reason=why)
+    # Releasing the job also dismisses these.
+    met_now |= {place for place, _ in broken}
     ready, places = len(met_now) == len(after), tuple(sorted(met_now))
     if broken:
-        return Looked(places, ready, OnUnmet.HOLD, "; ".join(why for _, why in broken[:_NAMED]))
-    return Looked(places, ready, reason="" if ready else waits_for(after, places))
+        return DependencyCheck(places, ready, OnUnmet.HOLD, "; ".join(why for _, why in broken[:_NAMED]))
+    return DependencyCheck(places, ready, reason="" if ready else waits_for(after, places))
 
 
 def met_again(after: Sequence[Dependency], met: Collection[int], standings: Sequence[AwaitedState]) -> tuple[int, ...]:
-    """Return which conditions hold for work that is to run again, as things stand now.
+    """Return the positions of the conditions that hold now, for a job that is to run again.
 
     Args:
-        after: All that has to happen.
-        met: Places of what had happened before; of what was deleted since, that counts.
-        standings: How each stands, at its place.
+        after: All dependencies.
+        met: Positions of those met before, which count for workloads that were deleted since.
+        standings: The state of each dependency, at its position.
     """
     pairs = enumerate(zip(after, standings, strict=True))
     return tuple(
@@ -212,25 +213,25 @@ def met_again(after: Sequence[Dependency], met: Collection[int], standings: Sequ
 
 
 def met_before(job: Job, after: Sequence[Dependency]) -> Collection[int]:
-    """Return the places of what had happened of what a job waits for, when it ended or was last looked at."""
+    """Return the positions of the dependencies that were met when a job ended or was last checked."""
     return job.met if job.ready_at is None else range(len(after))
 
 
 def kept_waiting(job: Job, after: Sequence[Dependency], now: float) -> Job:
-    """Have a job wait for what has not happened yet."""
+    """Let a job wait for its remaining dependencies."""
     return evolve(job, state=JobState.WAITING, reason=waits_for(after, job.met), retry_at=None, updated_at=now)
 
 
 def advanced(job: Job, after: Sequence[Dependency], standings: Sequence[AwaitedState], now: float) -> Job:
-    """Return a job as it goes on after a look at what it waits for; the same if nothing has changed.
+    """Move a job on by its dependencies; returns the same job if nothing has changed.
 
     Args:
-        job: One that waits, or is held while it does.
-        after: All that it waits for.
-        standings: How that stands.
+        job: A job that waits, or is held while it does.
+        after: All its dependencies.
+        standings: Their states.
         now: The time.
     """
-    outlook = look(after, job.met, standings)
+    outlook = check(after, job.met, standings)
     if outlook.unmet is OnUnmet.CANCEL:
         return evolve(
             job,

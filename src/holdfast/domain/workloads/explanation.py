@@ -1,4 +1,4 @@
-"""Why a piece of work is where it is: one form for every kind; the sentences are made where the facts are."""
+"""Explanations of workloads, in one form for every kind."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ W = TypeVar("W")
 
 
 class TaskGroup(Struct, frozen=True):
-    """Jobs that ended alike and of which the same was decided."""
+    """Jobs that ended in the same way, with the same decision."""
 
     state: JobState
     why: str
-    """What they failed with, or why they were cancelled, with ``I`` for a task's own index."""
+    """Why they failed or were cancelled, with ``I`` for a task's own index."""
     jobs: tuple[Job, ...]
     exit_code: int | None = None
     decision: str = ""
-    """What was decided about the last failure, and by which rule."""
+    """The decision about the last failure, and its rule."""
 
 
 class DecisionTrace(Struct, frozen=True):
-    """One decision of a job set in sentences."""
+    """One decision of a job set, in sentences."""
 
     at: float
     decision: SetDecision
@@ -36,20 +36,20 @@ class DecisionTrace(Struct, frozen=True):
 
 
 class Explanation(Struct, Generic[W], frozen=True):
-    """Why something is where it is; what its kind does not have is empty."""
+    """Why a workload is in its state; fields that its kind does not have are empty."""
 
     of: W
     headline: str
     summary: Sequence[str] = ()
     attempt: Attempt | None = None
-    """Of a job, the attempt that is explained, its decision complete; ``None`` while there is none."""
+    """For a job, the attempt that is explained, with its complete decision; ``None`` if there is none."""
     failed_pods: Sequence[Run] = ()
-    """The last ones of this attempt, the latest last."""
+    """The last failed pods of this attempt, the latest last."""
     groups: Sequence[TaskGroup] = ()
-    """Of an array, its tasks that failed or were cancelled, the largest group first."""
+    """For an array, its failed and cancelled tasks, the largest group first."""
     reruns: Sequence[Array] = ()
-    """Arrays that run tasks of it again."""
+    """Arrays that rerun its tasks."""
     traces: Sequence[DecisionTrace] = ()
-    """Of a job set, the newest decisions, the latest last."""
+    """For a job set, the newest decisions, the latest last."""
     omitted: int = 0
-    """Failed tasks or earlier decisions that are left out."""
+    """How many failed tasks or earlier decisions are left out."""

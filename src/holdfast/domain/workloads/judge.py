@@ -42,9 +42,9 @@ class Ruleset(Struct, frozen=True):
     places: Sequence[Place] = ()
     """All nodes, to see whether a grown job could ever fit."""
     away: Callable[[], Sequence[Place]] = tuple
-    """Finds nodes that are gone and may come back; called only for a unit that is kept off other nodes."""
+    """Returns nodes that are gone and may come back; called only for a unit that is kept off other nodes."""
     any_cause: bool = False
-    """Whether it restarts whatever failed, as Kubernetes does: even what can never start, and what is suspected."""
+    """Whether it restarts after any failure, as Kubernetes does: even what can never start, or is suspected."""
 
 
 class Judgement(NamedTuple):
@@ -54,13 +54,13 @@ class Judgement(NamedTuple):
     draw: float = 0.0
     """In [0, 1), for random jitter."""
     suspicion: Suspicion | None = None
-    """The evidence against the job, if it was lost with its place."""
+    """The evidence against the job, if it was lost with its node."""
     refusals: int = 0
-    """How often in a row its node was short of something when it was to be started."""
+    """How often in a row its node was too short of something to start it."""
 
 
 class Unit(Protocol):
-    """What restarts as one, with what its earlier failures led to: a gang's job, or one pod."""
+    """What restarts as one, a gang's job or one pod, with what its earlier failures led to."""
 
     @property
     def counters(self) -> Mapping[str, int]:
@@ -80,7 +80,7 @@ class Unit(Protocol):
 
     @property
     def avoid_nodes(self) -> tuple[str, ...]:
-        """The nodes its next try is kept off."""
+        """The nodes its next try must not use."""
 
 
 class Try(NamedTuple):
@@ -93,7 +93,7 @@ class Try(NamedTuple):
     shape: Shape
     """Of the next try."""
     runs: Sequence[Run] = ()
-    """All of them; the nodes where they may have run count as tried."""
+    """All runs of the try; the nodes where they may have run count as tried."""
     counters: tuple[tuple[str, int], ...] = ()
     """Counts that others keep for it, such as the restarts of its job set."""
 
@@ -125,7 +125,7 @@ def judge(
         unit: What restarts, as it was when it failed.
         failed: The try that failed.
         judgement: What is in force, and what speaks against the job.
-        rulesets: Who is asked, in order, if not the judgement's own ruleset alone.
+        rulesets: The rulesets that are asked, in order; by default only the judgement's own.
     """
     tried, counters = tried_by(unit, failed.runs, failure), unit.counters
     history = RetryHistory(
@@ -154,7 +154,7 @@ def judge(
 def tried_by(unit: Unit, runs: Iterable[Run], failure: Failure | None) -> tuple[str, ...]:
     """Add the nodes of a try to those on which its unit was tried before.
 
-    They are those where a program of it began, or could not be started for another reason than a shortage there.
+    These are nodes where a program started, or could not start for another reason than a shortage.
     """
     nodes = [run.node for run in runs if run.may_have_run]
     if failure is not None and shortage_of(failure) is None:
@@ -163,10 +163,10 @@ def tried_by(unit: Unit, runs: Iterable[Run], failure: Failure | None) -> tuple[
 
 
 def decide_retry(failure: Failure, history: RetryHistory, judgement: Judgement, shape: Shape) -> Decision:
-    """Decide about the failure of any run: by policy, then by what speaks against a retry that was granted.
+    """Decide about the failure of any run: by policy, then by what speaks against a granted retry.
 
-    A run that met a shortage of its node is retried whatever they say; one that waits for a node on which it was not
-    tried, of which there is none any more, has had its retry.
+    A run that met a shortage of its node is always retried. A run that waited for an untried node fails if there is no
+    such node any more.
 
     Args:
         failure: What went wrong.
@@ -196,12 +196,12 @@ def decide_retry(failure: Failure, history: RetryHistory, judgement: Judgement, 
         decision = _that_still_fits(decision, anywhere, ruleset.places)
     anywhere = evolve(anywhere, avoid_nodes=frozenset(decision.avoid_nodes))
     if anywhere.avoid_nodes and nothing_untried(anywhere, ruleset.places, ruleset.away()):
-        return refused(decision, DecisionCode.UNSCHEDULABLE, _nothing_left(decision.avoid_nodes))
+        return turned_down(decision, DecisionCode.UNSCHEDULABLE, _nothing_left(decision.avoid_nodes))
     return decision
 
 
 def nothing_untried(shape: Shape, places: Sequence[Place], away: Sequence[Place]) -> bool:
-    """Whether a shape is kept off nodes, and no other that there is, or that may come back, could ever take it."""
+    """Whether a shape is kept off nodes, and no other node, present or possibly returning, could ever take it."""
     if not shape.avoid_nodes or not places:
         return False
     anywhere = evolve(shape, avoid=None, avoid_devices=())
@@ -213,26 +213,26 @@ def _nothing_left(tried: Collection[str]) -> str:
 
 
 def _suspected(decision: Decision, history: RetryHistory, suspicion: Suspicion) -> Decision:
-    """Keep a job that takes its place down away from others: for a while if that may be chance, else for good."""
+    """Delay a job that seems to take its node down, or hold it if chance is ruled out."""
     if not suspicion.is_to_blame:
         away_s = max(decision.delay_s, delay_s(suspicion.absence, len(suspicion.others), seed=history.job_id))
         reason = f"{decision.reason}; it {suspicion.in_words()}, and is kept away to see whether it happens again"
         return evolve(decision, delay_s=away_s, reason=reason)
     reason = f"{suspicion.in_words()}, {suspicion.evidence()}; release it if it is not to blame"
-    held = refused(decision, DecisionCode.SUSPECTED, reason)
+    held = turned_down(decision, DecisionCode.SUSPECTED, reason)
     return evolve(held, action=Action.HOLD)
 
 
 def _that_still_fits(decision: Decision, grown: Shape, places: Sequence[Place]) -> Decision:
-    """Refuse a retry whose grown request fits no existing node."""
+    """Refuse a retry whose grown request fits no node."""
     if ever_fits(grown, places):
         return decision
     free = {place.key: place.capacity for place in places}
     reason = f"retry granted, but with more memory it {why_not(grown, places, free)}"
-    return refused(decision, DecisionCode.UNSCHEDULABLE, reason)
+    return turned_down(decision, DecisionCode.UNSCHEDULABLE, reason)
 
 
-def refused(decision: Decision, code: DecisionCode, reason: str) -> Decision:
-    """Turn a retry that was granted down."""
+def turned_down(decision: Decision, code: DecisionCode, reason: str) -> Decision:
+    """Turn a granted retry into a failure."""
     ended = evolve(decision, action=Action.FAIL, code=code, reason=reason, counter=None, delay_s=0.0)
     return evolve(ended, avoid_node=None, avoid_devices=(), avoid_nodes=(), memory=None)

@@ -1,4 +1,4 @@
-"""What is done before a run's own program is started, each time anew."""
+"""What is prepared before each start of a run's program: files, and a program of its own."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT_S = 600.0
 DEEPEST = 64
-"""Names in a path of what is sent along with a job."""
+"""The most names in the path of an input."""
 _LONGEST_NAME, _LONGEST_PATH = 255, 1024
 """Bytes."""
 
 
 class Input(Struct, frozen=True):
-    """Something that was sent along with a job, and is put into the work directory of each run before that begins."""
+    """A file or archive that is sent along with a job, and put into each run's work directory before it starts."""
 
     path: str = ""
-    """The name of the file that it becomes there; empty for an archive."""
+    """The path of the file; empty for an archive."""
     blob: str = ""
-    """The SHA-256, in hexadecimal, under which its submitter had it kept."""
+    """The SHA-256, in hexadecimal, under which its submitter stored it."""
     data: str = ""
-    """The bytes themselves, as base64, where they are few."""
+    """The content in base64, if it is small."""
     unpack: bool = False
-    """Whether it is a zip archive that is unpacked there."""
+    """Whether it is a zip archive to unpack there."""
 
 
 class Preparation(Struct, frozen=True):
-    """A program that makes ready what the run's own one needs: that is started when this has ended with code 0.
+    """A program that prepares what the run's own program needs, which starts once this has exited with 0.
 
-    Otherwise the run could not be launched, whatever its own program would have done.
+    If it exits otherwise, the run has failed to launch.
     """
 
     command: tuple[str, ...]
@@ -41,7 +41,7 @@ class Preparation(Struct, frozen=True):
 
 
 def path_problem(path: str) -> str:
-    """Say why a path does not lead to a place below a work directory, if so."""
+    """Say what is wrong with a path below a work directory, if anything."""
     if path.count("/") >= DEEPEST or len(path.encode("utf-8", "surrogatepass")) > _LONGEST_PATH:
         return f"is longer than {_LONGEST_PATH} bytes, or deeper than {DEEPEST} names"
     for name in path.split("/"):
@@ -51,7 +51,7 @@ def path_problem(path: str) -> str:
 
 
 def clashing(paths: Iterable[str]) -> list[str]:
-    """List the paths that are to be files, and are folders of other ones."""
+    """List the paths of files that are also folders of other files."""
     files = {path for path in paths if not path_problem(path)}
     folders = {path[:end] for path in files for end, letter in enumerate(path) if letter == "/"}
     return sorted(files & folders)

@@ -1,4 +1,4 @@
-"""What is watched during a run: whether it prints or does anything, and how much time it has left."""
+"""What is watched during a run: stalls, and the warning ahead of its end."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from holdfast.domain.units import format_duration
 
 
 class StallLimits(Struct, frozen=True):
-    """How long a run may be silent before it counts as stalled, in seconds; ``None`` is forever."""
+    """How long a run may be silent before it counts as stalled, in seconds; ``None`` is no limit."""
 
     no_output_s: float | None = None
-    """Without a byte on stdout and stderr."""
+    """Without output on stdout and stderr."""
     no_progress_s: float | None = None
-    """Without a change of what its progress file says."""
+    """Without a change of its progress file."""
     idle_device_s: float | None = None
     """Without work on any of its GPUs."""
 
     def in_words(self) -> dict[str, tuple[float, str]]:
-        """Return each limit that is set, by what is watched, with what is said of a run that exceeds it."""
+        """Return each limit that is set, by what is watched, with the message for a run that exceeds it."""
         limits = {}
         if self.no_output_s is not None:
             limits["output"] = (self.no_output_s, f"no output for {format_duration(self.no_output_s)}")
@@ -31,20 +31,20 @@ class StallLimits(Struct, frozen=True):
 
 
 DEFAULT_SIGNAL = "TERM"
-"""Not USR1, which NCCL takes for itself."""
+"""Not USR1, which NCCL uses itself."""
 CHECKPOINTED = 85
-"""The exit code of a run that has saved what it has and is to be run again, of jobs that ask for a warning."""
+"""The default exit code of a run that has saved its work and is to run again, for jobs with an early warning."""
 
 
 class EarlyWarning(Struct, frozen=True):
-    """A warning before the end."""
+    """A signal that warns a run of its end."""
 
     before_s: float
     """How long before SIGTERM."""
     signal: str = DEFAULT_SIGNAL
-    """Its name without ``SIG``; only processes that handle it are sent it."""
+    """Its name without ``SIG``; only processes that handle it get it."""
 
     @property
     def number(self) -> int:
-        """Return the signal's number."""
+        """The signal's number."""
         return int(signal.Signals[f"SIG{self.signal}"])

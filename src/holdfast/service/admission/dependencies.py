@@ -21,7 +21,7 @@ from holdfast.domain.workloads.dependencies import (
     Condition,
     DependencyKind,
     holds,
-    standing_of,
+    state_of,
     waits_for,
 )
 from holdfast.domain.workloads.jobset.model import JobSetSpec
@@ -242,7 +242,7 @@ class DependencyResolver:
             try:
                 job = self._finder.find_job(dependency.name)
                 retried = job.terminal and job.id in about_to_be_retried(self._store)
-                standing = AwaitedState() if retried else standing_of(job)
+                standing = AwaitedState() if retried else state_of(job)
                 candidates.append(DependencyTarget(DependencyKind.JOB, job.id, job.name, standing))
             except NotFound as error:
                 error_found = error
@@ -250,7 +250,7 @@ class DependencyResolver:
             row = self._owner(kind, dependency.name) if dependency.target in {None, target} else None
             if row is not None:
                 spec = load_array(row.spec) if isinstance(row, Array) else None
-                candidates.append(DependencyTarget(target, row.id, row.name, standing_of(row), spec))
+                candidates.append(DependencyTarget(target, row.id, row.name, state_of(row), spec))
         exact = [candidate for candidate in candidates if dependency.name in {candidate.id, candidate.name}]
         candidates = exact or candidates
         if len(candidates) == 1:

@@ -19,10 +19,10 @@ from holdfast.domain.workloads.dependencies import (
     GONE,
     AwaitedState,
     OnUnmet,
-    look,
+    check,
     met_again,
     met_before,
-    standing_of,
+    state_of,
 )
 from holdfast.domain.workloads.jobset.model import clash
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
@@ -139,7 +139,7 @@ def _standings(connection: Connection, after: Sequence[Dependency]) -> list[Awai
         for row in connection.execute(columns.with_for_update(read=True, key_share=True)):
             outcome = row.state if row.state in _ENDED_STATES else ""
             states[row.id] = AwaitedState(outcome, row.started_at is not None, row.reason)
-        states.update((owner.id, standing_of(owner)) for owner in owners(connection, tables.workloads.c.id.in_(some)))
+        states.update((owner.id, state_of(owner)) for owner in owners(connection, tables.workloads.c.id.in_(some)))
     states.update(dict.fromkeys(_about_to_be_retried(connection, [*states]), AwaitedState()))
     return [states.get(dependency.id, GONE) for dependency in after]
 
@@ -261,7 +261,7 @@ def _refuse_unmet(job: Job, after: Sequence[Dependency], standings: Sequence[Awa
     Raises:
         Conflict: The job would be cancelled again at once.
     """
-    unmet = look(after, met_again(after, met_before(job, after), standings), standings)
+    unmet = check(after, met_again(after, met_before(job, after), standings), standings)
     if unmet.unmet is OnUnmet.CANCEL:
         message = f"job {job.name!r} ({job.id}) cannot run: {unmet.reason}"
         hint = f"retry that first, or run this without waiting: holdfast retry {job.id} --set dependsOn="

@@ -1,6 +1,6 @@
-"""What an array is, what is stored of it, and what each of its tasks is made from.
+"""Arrays: their specification, their stored record, and the specification of each task.
 
-Its tasks are jobs in their own right: each is retried by its own policies. An array creates them as places become free.
+Tasks are jobs in their own right: each is retried by its own policies. An array creates them as places become free.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 MOST_TASKS = 1_000_000
 MOST_WAITING = 128
-"""Tasks that wait for a place at once; the others are made later."""
+"""How many tasks wait for a place at once; the others are created later."""
 LINE = "line"
 """The parameter that holds a line of a file."""
 INDEX = "index"
-"""What stands for a task's index in its command."""
+"""The placeholder for a task's index in its command."""
 _NOT_IN_A_VARIABLE = re.compile(r"[^A-Z0-9]")
 
 
@@ -41,12 +41,11 @@ class Indexes(Struct, frozen=True):
     step: int = 1
 
     def __len__(self) -> int:
-        """Count them."""
         return len(self.numbers)
 
     @property
     def numbers(self) -> range:
-        """The same as a range of Python's."""
+        """The indexes as a Python range."""
         return range(self.first, self.last + 1, self.step)
 
 
@@ -56,7 +55,7 @@ class Some(Struct, frozen=True):
     indexes: tuple[Indexes, ...]
     """In increasing order."""
     total: int
-    """How many they are, which would take long to count."""
+    """Their number, which would take long to count."""
 
 
 class Origin(Struct, frozen=True):
@@ -77,44 +76,44 @@ class ArraySpec(Struct, frozen=True):
     """A validated array."""
 
     job: JobSpec
-    """What each task is, before its index and its parameters are put in."""
+    """The specification of each task, before its index and parameters are filled in."""
     indexes: tuple[Indexes, ...] = ()
-    """Of an array without parameters."""
+    """The indexes of an array without parameters."""
     axes: tuple[Axis, ...] = ()
     """Every combination of their values is a task; the last changes fastest."""
     max_running: int | None = None
-    """Tasks that have begun or wait at once; one that waits for its retry counts."""
+    """The most tasks that run or wait at once, including those that wait for a retry."""
     max_failures: int | None = None
-    """After more failed tasks the others are cancelled; ``None`` is no limit."""
+    """With more failed tasks than this, the others are cancelled; ``None`` is no limit."""
     at_least: int | None = None
-    """Tasks that must succeed for the array to succeed; ``None``: all. It ends as soon as they have."""
+    """How many tasks must succeed for the array to succeed; ``None`` is all. It ends as soon as they have."""
     notify: tuple[Notify, ...] = ()
-    """Who is told that it ends or is held; of its tasks nobody is."""
+    """The notifiers of the array; its tasks have none."""
     only: Some | None = None
-    """Of an array that reruns some tasks of another: these alone, with the indexes they had there."""
+    """In a rerun: the only tasks, with their indexes in the original array."""
 
     @property
     def name(self) -> str:
-        """Its name, which is its job's."""
+        """Its name, which is that of its job."""
         return self.job.name
 
     @property
     def size(self) -> int:
-        """Count its tasks, those that are left out, too."""
+        """The number of its tasks, including those left out."""
         return prod(len(axis.values) for axis in self.axes) if self.axes else sum(map(len, self.indexes))
 
     @property
     def total(self) -> int:
-        """Count its tasks."""
+        """The number of its tasks."""
         return self.size if self.only is None else self.only.total
 
     @property
     def needed(self) -> int:
-        """Count the tasks that must succeed."""
+        """The number of tasks that must succeed."""
         return self.total if self.at_least is None else self.at_least
 
     def indexes_at(self, first: int, end: int) -> Sequence[int]:
-        """Return the indexes of the tasks at these places from 0, without the last."""
+        """Return the indexes of the tasks at positions ``first`` to ``end``, from 0, without ``end``."""
         indexes: list[int] = []
         for part in self._parts:
             numbers = part.numbers
@@ -125,7 +124,7 @@ class ArraySpec(Struct, frozen=True):
         return indexes
 
     def every_index(self) -> Iterator[int]:
-        """Go through all indexes in order."""
+        """Iterate over all indexes in order."""
         return chain.from_iterable(part.numbers for part in self._parts)
 
     @property
@@ -135,7 +134,7 @@ class ArraySpec(Struct, frozen=True):
         return (Indexes(0, self.size - 1),) if self.axes else self.indexes
 
     def parameters(self, index: int) -> Mapping[str, str]:
-        """Return the parameters of a task by name; none if the array has none."""
+        """Return the parameters of a task by name."""
         by_axis: dict[str, str] = {}
         for axis in reversed(self.axes):
             index, place = divmod(index, len(axis.values))
@@ -143,11 +142,12 @@ class ArraySpec(Struct, frozen=True):
         return dict(reversed(by_axis.items()))
 
     def task(self, index: int, origins: Sequence[Origin] = ()) -> JobSpec:
-        """Return what a task is: ``{name}``, ``{index}`` and, for a line, ``{}`` are filled in.
+        """Return the specification of a task, with ``{name}``, ``{index}`` and, for lines of a file, ``{}`` filled in.
 
         Args:
-            index: Of the task.
-            origins: The arrays whose task of that index it runs again, the latest first. It sees what it saw there.
+            index: The task's index.
+            origins: The arrays whose task of that index it reruns, the latest first; its variables are as they were
+                there.
         """
         parameters = self.parameters(index)
         values = {INDEX: str(index), **parameters}
@@ -175,12 +175,12 @@ class ArraySpec(Struct, frozen=True):
         )
 
     def not_waited_for(self, state: ArrayState) -> tuple[int, ...]:
-        """Return the places of the dependencies that the array does not wait for as a whole, or no longer."""
+        """Return the positions of the dependencies that the array as a whole does not wait for, or no longer."""
         by_index = (place for place, dependency in enumerate(self.job.after) if dependency.by_index)
         return tuple(sorted({*state.met, *by_index}))
 
     def task_waits_for(self, index: int) -> tuple[Dependency, ...]:
-        """Return what a task waits for by itself: tasks of the same index; for the rest the array waits as a whole."""
+        """Return a task's own dependencies, on tasks of the same index; the array as a whole waits for the others."""
         return tuple(
             evolve(
                 dependency,
@@ -196,7 +196,7 @@ class ArraySpec(Struct, frozen=True):
 
 
 def spans(indexes: Iterable[int]) -> Some:
-    """Write indexes as ranges, those that follow each other as one."""
+    """Write indexes as ranges."""
     ordered = sorted(set(indexes))
     starts = [
         0,
@@ -208,7 +208,7 @@ def spans(indexes: Iterable[int]) -> Some:
 
 
 def parameter_variable(name: str) -> str:
-    """Name the variable in which a task finds a parameter."""
+    """Name the environment variable of a parameter."""
     return f"HOLDFAST_PARAM_{_NOT_IN_A_VARIABLE.sub('_', name.upper())}"
 
 
@@ -218,7 +218,7 @@ def task_name(array: str, index: int) -> str:
 
 
 def task_id(array: str, name: str, index: int) -> str:
-    """Return the id of a task of the array of an id and a name."""
+    """Return the id of a task, from the id and the name of its array."""
     return f"{array}-{task_name(name, index)}"
 
 
@@ -226,43 +226,43 @@ class ArrayState(Struct, frozen=True):
     """The progress of an array."""
 
     made: int = 0
-    """Tasks that were made, in order of their places."""
+    """How many tasks were created, in order of their positions."""
     succeeded: int = 0
-    """Tasks that did; until the array has ended these are only counted in memory, not stored."""
+    """How many tasks did; until the array has ended, this is only counted in memory, not stored."""
     failed: int = 0
     cancelled: int = 0
     stopping: str = ""
-    """How it is going to end, once its tasks have: then no more are made."""
+    """How it will end once its tasks have; no more tasks are created then."""
     status: str = ""
     """``Succeeded``, ``Failed`` or ``Cancelled``, once it has ended."""
     reason: str = ""
-    """Why it ends so, or is going to."""
+    """Why it ended, or will end, like this."""
     ended_at: float | None = None
     met: tuple[int, ...] = ()
-    """Places of the dependencies that it waits for no longer."""
+    """Positions of the dependencies that it no longer waits for."""
     held: str = ""
-    """Why it is held: none of its tasks starts, and none is made, until it is released."""
+    """Why it is held: none of its tasks starts or is created until it is released."""
 
     def counted(self, jobs: Mapping[str, int]) -> ArrayState:
-        """Return it with its tasks counted by the states of their jobs."""
+        """Return the state with its tasks counted by the states of their jobs."""
         counts = (jobs.get(state, 0) for state in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED))
         succeeded, failed, cancelled = counts
         return evolve(self, succeeded=succeeded, failed=failed, cancelled=cancelled)
 
 
 class Array(Owner, frozen=True, kw_only=True):
-    """What is stored of an array."""
+    """The stored record of an array."""
 
     state: ArrayState = ArrayState()
     origins: tuple[Origin, ...] = ()
-    """Of a rerun: the array it reruns tasks of, the one that was a rerun of, and so on."""
+    """In a rerun: the array whose tasks it reruns, the origin of that one, and so on."""
 
     kind = ARRAY
     info = kinds.ARRAY
     noun = info.noun
 
     def phase(self, spec: ArraySpec) -> str:
-        """Say in a word where it is."""
+        """Return its phase."""
         state = self.state
         if self.deleting:
             return ArrayPhase.DELETING
@@ -275,34 +275,34 @@ class Array(Owner, frozen=True, kw_only=True):
         return ArrayPhase.WAITING if self.waits_for(spec) else ArrayPhase.QUEUED
 
     def waits_for(self, spec: ArraySpec) -> str:
-        """Say what it waits for as a whole, before its tasks are made."""
+        """Say what it waits for as a whole, before its tasks are created."""
         after, state = spec.job.after, self.state
         met = spec.not_waited_for(state)
         began = state.made or state.stopping or state.status
         return "" if began or len(met) == len(after) else waits_for(after, met)
 
     def reason(self, spec: ArraySpec) -> str:
-        """Say why it is where it is: why it ends so, why it is held, or what it waits for."""
+        """Say why it is in its phase: why it ended, why it is held, or what it waits for."""
         held = self.state.held if self.phase(spec) == ArrayPhase.HELD else ""
         return self.state.reason or held or self.waits_for(spec)
 
     @property
     def ended(self) -> str:
-        """How it has ended; empty until then."""
+        """How it ended; empty until then."""
         return self.state.status
 
     @property
     def ended_because(self) -> str:
-        """Why it has ended so."""
+        """Why it ended like this."""
         return self.state.reason
 
     @property
     def held_because(self) -> str:
-        """Why it goes on only when it is released."""
+        """Why it is held; empty if it is not."""
         return self.state.held
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Count its tasks by how they ended."""
+        """The numbers of its tasks by how they ended."""
         state = self.state
         return {"succeeded": state.succeeded, "failed": state.failed, "cancelled": state.cancelled}

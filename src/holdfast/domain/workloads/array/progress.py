@@ -1,4 +1,4 @@
-"""How far an array is, and the sentence that says so."""
+"""The progress of an array, and the sentence that describes it."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ _VERBS: dict[str, str] = {
     ArrayPhase.DELETING: "is being deleted",
 }
 _COUNTED = ("tasks succeeded", "tasks did not succeed")
-"""Ends of reasons that say no more than the counts beside them."""
+"""Ends of reasons that only repeat the counts beside them."""
 
 
 class Progress(Struct, frozen=True):
-    """How far an array is."""
+    """The progress of an array."""
 
     array: Array
     spec: ArraySpec
     running: int
-    """Tasks that run now."""
+    """The number of running tasks."""
     eta_s: float | None = None
-    """When the last would end if the others took as long as those that are over; ``None``: nobody knows, or it has."""
+    """When the last task would end if it took as long as those that have ended; ``None`` if unknown or over."""
     left_alone: str = ""
-    """Why nobody looks after it, if it is quarantined."""
+    """Why it is not reconciled, if it is quarantined."""
 
     @property
     def waiting(self) -> int:
-        """Count the tasks that have neither ended nor run now."""
+        """The number of tasks that neither run nor have ended."""
         state = self.array.state
         over = state.succeeded + state.failed + state.cancelled
         return 0 if state.status else self.spec.total - over - self.running
 
     @property
     def state(self) -> str:
-        """Say in a word where it is."""
+        """Its phase."""
         return self.array.phase(self.spec)
 
     @property
     def reason(self) -> str:
-        """Say why it is where it is; that nobody looks after it goes before anything else."""
+        """Why it is in its phase; a quarantine comes before any other reason."""
         return self.left_alone or self.array.reason(self.spec)
 
     @property
     def headline(self) -> str:
-        """Say in a sentence where it is, and in another how many of its tasks are where."""
+        """Its phase in one sentence, and the counts of its tasks in another."""
         array, state, total = self.array, self.array.state, self.spec.total
         counts = {"running": self.running, "waiting": self.waiting, "succeeded": state.succeeded}
         counts |= {"failed": state.failed, "cancelled": state.cancelled}

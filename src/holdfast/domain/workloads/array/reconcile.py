@@ -1,4 +1,4 @@
-"""What follows from the states of an array's tasks."""
+"""Reconciles an array with the states of its tasks."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SUCCEEDED, FAILED, CANCELLED = "Succeeded", "Failed", "Cancelled"
 def reconcile(
     spec: ArraySpec, state: ArrayState, children: Sequence[Child], now: float, task: Callable[[int], str]
 ) -> ArrayResult:
-    """Count the tasks that are over, make or hold the others as there is room, and end the array when it is time.
+    """Count the tasks that have ended, create or hold the others as there is room, and end the array when it is done.
 
     Args:
-        spec: What it should be.
-        state: What is known of it.
-        children: Its tasks that exist; each that is over is shown once.
+        spec: The array's specification.
+        state: Its state after the last look.
+        children: Its existing tasks; each that has ended is passed once.
         now: The time.
-        task: Writes what the task of an index is made from.
+        task: Returns the stored specification of a task by its index.
     """
     alive = [child for child in children if child.phase is ChildPhase.ACTIVE]
     lost = lost_among(state, children)
@@ -50,19 +50,19 @@ def reconcile(
 
 
 def lost_among(state: ArrayState, children: Sequence[Child]) -> int:
-    """Return how many of the tasks that were made nobody knows anything of, as their rows are damaged.
+    """Count the tasks that were created but are unknown, because their rows are damaged.
 
-    They may run, and may end in any way: an array neither ends nor makes others in their place because of them.
+    They may run, and may end in any way, so the array neither ends nor creates others in their place.
 
     Args:
-        state: What is known of the array.
-        children: Its tasks that exist, also those that are over and not counted yet.
+        state: The array's state.
+        children: Its existing tasks, including those that have ended and are not counted yet.
     """
     return max(0, state.made - state.succeeded - state.failed - state.cancelled - len(children))
 
 
 def waits_for_lost(state: ArrayState, children: Sequence[Child], result: ArrayResult) -> bool:
-    """Whether nothing can become of an array any more because of the tasks that it has lost."""
+    """Whether an array can make no progress because of the tasks that it has lost."""
     after = result.state
     is_settled = after.stopping or after.status or after.held or result.orders
     is_alive = any(child.phase is ChildPhase.ACTIVE for child in children)
@@ -70,12 +70,12 @@ def waits_for_lost(state: ArrayState, children: Sequence[Child], result: ArrayRe
 
 
 def stop(state: ArrayState, how: str, reason: str) -> ArrayState:
-    """Have an array end in some way as soon as its tasks have; the first way stays."""
+    """Let an array end in a way as soon as its tasks have; the first way stays."""
     return state if state.stopping or state.status else evolve(state, stopping=how, reason=reason)
 
 
 def _room(spec: ArraySpec, alive: int, running: int) -> int:
-    """Return how many more tasks to make now: none, or many at once."""
+    """Return how many more tasks to create now: none, or many at once."""
     waiting = alive - running
     room = MOST_WAITING - waiting if waiting <= MOST_WAITING // 2 else 0
     return max(0, room if spec.max_running is None else min(room, spec.max_running - alive))
@@ -95,7 +95,7 @@ def _counted(state: ArrayState, children: Sequence[Child]) -> ArrayState:
 
 
 def _ended(spec: ArraySpec, state: ArrayState, alive: int, lost: int, now: float) -> ArrayState:
-    """Decide whether it ends, and how."""
+    """Decide whether and how the array ends."""
     without = state.failed + state.cancelled
     if state.succeeded >= spec.needed:
         state = stop(state, SUCCEEDED, f"{state.succeeded} of {spec.total} tasks succeeded")

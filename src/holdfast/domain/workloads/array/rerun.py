@@ -1,4 +1,4 @@
-"""Which tasks of an array another one reruns, and what that one is."""
+"""Reruns: which tasks of an array are run again, and the array that runs them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class TaskChoice(Struct, frozen=True):
-    """Which tasks are selected; every condition must hold, but failed and cancelled ones add up."""
+    """Selects tasks; every condition must hold, but failed and cancelled tasks add up."""
 
     failed: bool = False
     cancelled: bool = False
-    """Also those that were never made, because the array ended before."""
+    """Including tasks that were never created, because the array ended before."""
     causes: frozenset[str] = frozenset()
-    """Causes, categories or subcategories; of failed tasks, which they say are meant."""
+    """Causes, categories or subcategories of failed tasks, which these select."""
     indexes: frozenset[int] | None = None
-    """Only these; if nothing else is said, however they ended."""
+    """Only these; without another condition, however they ended."""
 
     @property
     def any_end(self) -> bool:
@@ -37,15 +37,15 @@ class Task(Struct, frozen=True):
 
     index: int
     state: JobState | None
-    """``None`` if it was never made, or is forgotten."""
+    """``None`` if it was never created, or is forgotten."""
     causes: frozenset[str] = frozenset()
-    """Of a failed one the cause, the category and the subcategory, where they were asked for."""
+    """Cause, category and subcategory of a failed task, if requested."""
     forgotten: bool = False
-    """Whether it was made, and deleted once it had ended: how is not known any more."""
+    """Whether it ended and was deleted, so that its state is unknown."""
 
 
-def is_meant(choice: TaskChoice, task: Task) -> bool:
-    """Whether a task that has ended, or will never be made, is to run again."""
+def is_selected(choice: TaskChoice, task: Task) -> bool:
+    """Whether a task that has ended, or will never be created, is selected."""
     if choice.indexes is not None and task.index not in choice.indexes:
         return False
     if choice.any_end:
@@ -56,7 +56,7 @@ def is_meant(choice: TaskChoice, task: Task) -> bool:
 
 
 def causes_of(attempt: Attempt | None) -> frozenset[str]:
-    """Return by which names a task's last failure can be chosen."""
+    """Return the names by which a task's last failure can be selected."""
     failure = None if attempt is None else attempt.failure
     if failure is None:
         return frozenset()
@@ -64,17 +64,17 @@ def causes_of(attempt: Attempt | None) -> frozenset[str]:
 
 
 def some_of(spec: ArraySpec, indexes: Iterable[int]) -> ArraySpec:
-    """Return some of an array's tasks as an array: it succeeds when all of them do."""
+    """Return an array of some of an array's tasks; it succeeds when all of them do."""
     return evolve(spec, only=spans(indexes), at_least=None)
 
 
 def origins_of(array: Array) -> tuple[Origin, ...]:
-    """Return what a rerun of an array comes from."""
+    """Return the origins of a rerun of an array."""
     return (Origin(array.id, array.name), *array.origins)
 
 
 def unused_name(array: Array, existing: Collection[str]) -> str:
-    """Name a rerun after the array that all of it began with."""
+    """Name a rerun after the first array of its origins."""
     first = array.origins[-1].name if array.origins else array.name
     number = 1
     while (name := f"{first}-rerun-{number}") in existing:

@@ -1,6 +1,6 @@
-"""What follows an attempt at a gang that is over, by how its runs ended: a success, a retry, a hold or a failure.
+"""Concludes an attempt at a gang that has ended, by how its runs ended: success, retry, hold or failure.
 
-Also what a gang is that is to run, or to run again, and where its next attempt may be placed.
+Also holds, releases and retries gang jobs, and describes the shape of their next attempt.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from holdfast.domain.workloads.gang.endings import (
     ended_by_total_deadline,
     never_started,
 )
-from holdfast.domain.workloads.judge import Judgement, Try, judge, refused, tried_by
+from holdfast.domain.workloads.judge import Judgement, Try, judge, tried_by, turned_down
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,34 +39,34 @@ if TYPE_CHECKING:
 
 
 Judging: TypeAlias = "Callable[[Job, JobSpec, Sequence[Run], float], Judgement]"
-"""Finds out by what the failure of a job's runs is judged; it is dear, and asked once, where anything has failed."""
+"""Returns what the failure of a job's runs is judged by; it is expensive, and called once, only after a failure."""
 
 
 class EndedAttempt(NamedTuple):
-    """An attempt that is over, with its failure and the whole decision about it, if it failed."""
+    """An attempt that has ended, with its failure and the complete decision about it, if it failed."""
 
     attempt: Attempt
     step: Step
-    """For its history."""
+    """The step for its history."""
 
 
 Concluded: TypeAlias = "Result[Job, Never, Never, EndedAttempt]"
-"""The job as it goes on, and its attempt."""
+"""The job as it continues, and its attempt."""
 
 
 class Over(NamedTuple):
     """An attempt whose runs have all stopped, or that found no place in time."""
 
     attempt: Attempt
-    """As it was until then."""
+    """The attempt before this step."""
     step: Step
-    """By which its lifecycle ends it."""
+    """The step that ends it."""
     runs: Sequence[Run]
-    """By rank; none if it found no place."""
+    """Sorted by rank; empty if it found no place."""
     judging: Judging
 
     def ended_at(self, now: float) -> float:
-        """Return when the last of its programs ended: before ``now``, where nobody was there to notice."""
+        """Return when the last of its programs ended, which may be before ``now`` if nobody noticed."""
         return max((run.ended_at for run in self.runs if run.ended_at is not None), default=now)
 
 
@@ -104,7 +104,7 @@ def _interrupted(
     why: Interruption,
     ended: Sequence[tuple[int, RunOutcome]],
 ) -> Concluded:
-    """Hold a gang that was stopped, or have it wait for a place again; one that failed meanwhile is only held."""
+    """Hold a gang that was interrupted, or requeue it; one that failed meanwhile is only held."""
     last, reason, now = over.attempt, job.reason, over.step.now
     if endings.failed_by_itself(ended):
         failed = evolve(last, ending=Ending.FAILED, failure=judged_failure(over, judged, ended, now))
@@ -137,10 +137,11 @@ def fail(spec: JobSpec, job: Job, over: Over, judged: Judgement, failure: Failur
     due = None
     if decision.grants_retry:
         due = due_at(failure.failed_at, decision.delay_s, confirmed_stopped_at=now, grace_s=spec.grace_s)
-    lead_s = 0.0 if spec.warning is None else spec.warning.before_s  # later it would be warned as soon as it began
+    # A retry any later would be warned of its end as soon as it began.
+    lead_s = 0.0 if spec.warning is None else spec.warning.before_s
     if total_s is not None and due is not None and lead_s + max(now, due) >= counted_from(job) + total_s:
         reason = f"total deadline of {format_duration(total_s)} leaves no time for a retry"
-        decision, due = refused(decision, DecisionCode.TOTAL_DEADLINE, reason), None
+        decision, due = turned_down(decision, DecisionCode.TOTAL_DEADLINE, reason), None
     ended_at = over.ended_at(now)
     ended = evolve(
         attempt,
@@ -159,7 +160,7 @@ def fail(spec: JobSpec, job: Job, over: Over, judged: Judgement, failure: Failur
 
 
 def _after(job: Job, decision: Decision, failure: Failure, *, ended_at: float, now: float, due: float | None) -> Job:
-    """Return the job as it goes on after a decision about its failure; ``due`` is when it is retried, if it is."""
+    """Return the job after a decision about its failure; ``due`` is when it is retried, if it is."""
     what = f"{failure_in_words(failure)}; {summarize_decision(decision)}"
     if decision.action is Action.HOLD:
         return held(job, decision.reason, now)
@@ -180,12 +181,12 @@ def _after(job: Job, decision: Decision, failure: Failure, *, ended_at: float, n
 
 
 def judged_failure(over: Over, judged: Judgement, ended: Sequence[tuple[int, RunOutcome]], now: float) -> Failure:
-    """Classify the failure to judge: the earliest one, never one we caused ourselves.
+    """Classify the failure to judge: the earliest one, never one that Holdfast caused.
 
     Args:
         over: The attempt.
-        judged: By what it is judged.
-        ended: Rank and outcome of each of its runs that said how it ended.
+        judged: What it is judged by.
+        ended: Rank and outcome of each run that reported its end.
         now: The time.
     """
     index, attempt = initiating_failure(ended), over.attempt
@@ -204,7 +205,7 @@ def judged_failure(over: Over, judged: Judgement, ended: Sequence[tuple[int, Run
 
 
 def next_due(job: Job, spec: JobSpec) -> float | None:
-    """Return when time alone changes something: a retry is due, or the time for a place or for all attempts is over."""
+    """Return when time alone changes something: a retry is due, or a timeout or deadline passes."""
     if job.retry_at is None and spec.total_deadline_s is None and spec.scheduling_timeout_s is None:
         return None
     due = []
@@ -218,7 +219,7 @@ def next_due(job: Job, spec: JobSpec) -> float | None:
 
 
 def counted_from(job: Job) -> float:
-    """Return when a job's total deadline begins: at its submission, or when all had happened that it waited for."""
+    """Return when a job's total deadline begins: at its submission, or when its dependencies were met."""
     return job.submitted_at if job.ready_at is None else job.ready_at
 
 
@@ -228,19 +229,19 @@ def held(job: Job, reason: str, now: float) -> Job:
 
 
 def released(spec: JobSpec, job: Job, now: float) -> Job:
-    """Let a held job go on: it waits for what is left of what it waits for, or is pending."""
+    """Release a held job: it waits for its remaining dependencies, or is pending."""
     return kept_waiting(job, spec.after, now) if spec.after and job.ready_at is None else queued(job, now)
 
 
 def retried_when_ready(
     spec: JobSpec, job: Job, standings: Sequence[AwaitedState] | None, reason: str, now: float
 ) -> Job:
-    """Have a job make another attempt once all has happened that it waits for.
+    """Retry a job once its dependencies are met.
 
     Args:
-        spec: What it asks for.
-        job: One that has ended or waits.
-        standings: Of one that has ended, how each thing stands that it waits for; it looks at all of them again.
+        spec: The job's specification.
+        job: A job that has ended or waits.
+        standings: For a job that has ended, the state of each dependency: all are checked again.
         reason: Why.
         now: The time.
     """
@@ -256,10 +257,9 @@ def retried_when_ready(
 
 
 def retried(job: Job, reason: str, now: float) -> Job:
-    """Have a job that has ended or waits make another attempt, which counts against no limit.
+    """Retry a job that has ended or waits, without counting it against any limit.
 
-    Of one that has ended it is as if it had never started and no node had been tried; one that waits only waits no
-    longer.
+    A job that has ended starts again as if it had never run on any node; one that waits only stops waiting.
     """
     if job.terminal:
         job = evolve(job, avoid_nodes=(), tried=(), started_at=None, ended_at=None, cancel_requested=False)
@@ -267,7 +267,7 @@ def retried(job: Job, reason: str, now: float) -> Job:
 
 
 def queued(job: Job, now: float) -> Job:
-    """Make a job pending again: its hold was lifted, or its retry is due."""
+    """Make a job pending again, because it was released or its retry is due."""
     return evolve(job, state=JobState.QUEUED, reason="", retry_at=None, queued_at=now, updated_at=now)
 
 

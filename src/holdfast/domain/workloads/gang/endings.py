@@ -3,8 +3,8 @@
 An interruption stops runs through no fault of their own. For a hold or a drain it costs no retry. A preemption is a
 failure of its own kind, which policies decide about; so is an eviction by a machine that runs out of memory or disk.
 
-A run told to stop can exit immediately, in any way: with its checkpointed exit code, or with 0, which then also means
-that it has saved, not that it is done.
+A run told to stop may exit in any way: with its checkpointed exit code, or with 0, which then also means that it has
+saved its work, not that it is done.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ ROWS = {
     Interruption.EVICT: EVICT_JOB,
     Interruption.EVICT_NOW: EVICT_JOB,
 }
-"""What each has the lifecycle do."""
+"""The lifecycle request of each interruption."""
 FAILURES = frozenset({Interruption.PREEMPT, *EVICTIONS})
-"""Those that are failures."""
+"""Interruptions that are failures."""
 _TOLD = frozenset({EndedBy.SUSPENSION, EndedBy.DRAIN, EndedBy.PREEMPTION, EndedBy.EVICTION})
 _NOT_ITS_OWN = _TOLD | {EndedBy.CASCADE, EndedBy.LOST}
 
@@ -74,11 +74,11 @@ def cancelled_while_pending(job: Job, reason: str, now: float) -> Job:
 
 
 _CLOCKS_DIFFER_S = 1.0
-"""Whatever runs a program measures its deadline by another clock, which may be slightly fast."""
+"""Engines measure deadlines by another clock, which may be slightly fast."""
 
 
 def ended_by_total_deadline(spec: JobSpec, failure: Failure, since: float, now: float) -> bool:
-    """Whether a run was ended by its job's total deadline, which counts ``since`` then, not by its attempt's."""
+    """Whether a run was ended by its job's total deadline, which counts from ``since``, rather than its attempt's."""
     if spec.total_deadline_s is None or failure.ended_by is not EndedBy.DEADLINE:
         return False
     return spec.deadline_s is None or now >= since + spec.total_deadline_s - _CLOCKS_DIFFER_S
@@ -87,7 +87,7 @@ def ended_by_total_deadline(spec: JobSpec, failure: Failure, since: float, now: 
 def never_started(
     attempt: Attempt, runs: Sequence[Run], now: float, categories: CompiledCategories = NO_CATEGORIES
 ) -> Failure:
-    """Make the failure of an attempt that found no place in time, or whose runs did not all start in time."""
+    """Return the failure of an attempt that found no place in time, or whose runs did not all start in time."""
     failure = Failure(
         Cause.SCHEDULER_TIMEOUT,
         frozenset({FailureCondition.UNSCHEDULABLE}),
@@ -110,17 +110,17 @@ def never_started(
 
 
 def failed_by_itself(ended: Sequence[tuple[int, RunOutcome]]) -> bool:
-    """Whether a run failed for a reason of its own, by rank and outcome of those that said how they ended."""
+    """Whether any run failed by itself, given the rank and outcome of each run that reported its end."""
     return any(not outcome.succeeded and outcome.ended_by not in _NOT_ITS_OWN for _, outcome in ended)
 
 
 def interrupted(
     attempt: Attempt, ended: Sequence[tuple[int, RunOutcome]], why: Interruption, reason: str, now: float
 ) -> Attempt:
-    """Say how an interrupted attempt ended; the first run that was told to stop stands for all.
+    """Return an interrupted attempt with its ending; the first run that was told to stop represents all.
 
-    A drain is a failure of the place, and a retry is granted that counts nowhere. A user's hold is no failure, and
-    nothing is decided about it.
+    A drain is a failure of the infrastructure, with an uncounted retry. A user's hold is not a failure, and has no
+    decision.
     """
     stopped = [(rank, outcome) for rank, outcome in ended if outcome.ended_by in _TOLD or outcome.lost]
     rank, first = min(stopped, key=lambda pair: (pair[1].ended_at, pair[0]), default=(0, RunOutcome(started=False)))
@@ -154,17 +154,17 @@ def taken(
     reason: str,
     categories: CompiledCategories,
 ) -> Failure:
-    """Make the failure of an attempt whose place was taken; it failed when that was asked, not when it had stopped.
+    """Return the failure of an attempt that was preempted or evicted: it failed when that was requested.
 
-    So a back-off and the time the programs take to stop pass together (Armada's document, "Graceful Shutdown on
+    So a back-off overlaps with the time that the programs take to stop (Armada's document, "Graceful Shutdown on
     Retry").
 
     Args:
-        attempt: As it was until then; it has been stopping since that was asked.
-        ended: Rank and outcome of each of its runs that said how it ended; none if none was handed out.
+        attempt: The attempt, which has been stopping since the request.
+        ended: Rank and outcome of each run that reported its end; empty if none was handed out.
         why: A preemption or an eviction.
-        reason: Who asked, and why, or what the machine had left.
-        categories: The operator's, compiled.
+        reason: Who requested it and why, or what the machine had left.
+        categories: The categories, compiled.
     """
     stopped = [(rank, outcome) for rank, outcome in ended if outcome.ended_by in _TOLD or outcome.lost]
     rank, first = min(stopped, key=lambda pair: (pair[1].ended_at, pair[0]), default=(0, RunOutcome(started=False)))

@@ -1,6 +1,6 @@
-"""An attempt at a gang, as one look moves it on by the lifecycle table (BEP-1030's four lifecycle handlers).
+"""An attempt at a gang, moved by the lifecycle table in one look (BEP-1030's four lifecycle handlers).
 
-Its only effect on the outside world is a changed status of its runs: what an executor should have follows from that.
+Its only effect on the outside is a changed status of its runs, from which follows what executors should have.
 """
 
 from __future__ import annotations
@@ -41,36 +41,36 @@ if TYPE_CHECKING:
     Row = AttemptHandler | AttemptPromotion
 
 KILL_ALLOWANCE_S = 30.0
-"""How long after its executor's lease and its grace a run may take to be confirmed stopped before the attempt is
-ended without it."""
+"""How long a run may take to be confirmed stopped, beyond its executor's lease and its grace, before the attempt ends
+without it."""
 _PREPARING = frozenset({RunStatus.PREPARING, RunStatus.PULLING})
 _NOT_HANDED_OUT = _PREPARING | {RunStatus.PENDING, RunStatus.SCHEDULED, RunStatus.PREPARED}
 _COUNTED = frozenset({Outcome.NEED_RETRY, Outcome.GIVE_UP, Outcome.EXPIRED})
-"""Outcomes that are failures of the phase, and are recorded with the status of each run."""
+"""Outcomes that are failures of a phase, which are recorded with the status of each run."""
 _MOST_RUNS = 16
 
 
 class AttemptContext(NamedTuple):
-    """What moving an attempt on needs to know besides its runs."""
+    """What moving an attempt depends on besides its runs."""
 
     alive: Callable[[str], bool]
-    """Whether an executor is known and within its lease."""
+    """Returns whether an executor is known and within its lease."""
     engines: Mapping[str, EngineInfo]
-    """What each executor runs things with."""
+    """The engine of each executor."""
     judging: Judging
-    """Finds out by what a failure is judged."""
+    """Returns what a failure is judged by."""
     limits: Callable[[str], tuple[HandlerLimits, ...]] = lambda _: ()
-    """The limits of handlers in force in a queue, by its name, most specific last."""
+    """Returns the handler limits in force in a queue, most specific last."""
     since: Callable[[float], float] = float
-    """Maps the time a status was entered to when waiting in it began to count."""
+    """Returns when waiting in a status began to count, from the time it was entered."""
     lease_s: float = 0.0
-    """Of executors: a silent one may still run its programs for that long."""
+    """The lease of executors: a silent one may still run its programs for this long."""
     token_digest: Callable[[str], str] = lambda _: ""
-    """Of the token that a run is given which has one of its own, by its uid."""
+    """Returns the digest of a run's own token, by the run's uid."""
 
 
 def waiting_attempt(job: Job) -> Attempt:
-    """Return the next attempt at a job, which waits for a place."""
+    """Return the next attempt at a job, waiting for a place."""
     since = job.queued_at
     return Attempt(job.id, job.attempt + 1, status_since=since, created_at=since, request=job.request)
 
@@ -83,12 +83,11 @@ def after(attempt: Attempt, outcome: Outcome, to: AttemptStatus | None, at: floa
 
 
 class Flight:
-    """An attempt with its runs, and what is ordered about both."""
+    """An attempt with its runs, and the orders about both."""
 
     def __init__(
         self, spec: JobSpec, job: Job, attempt: Attempt, runs: Mapping[str, Run], around: AttemptContext
     ) -> None:
-        """Begin where it is, with its runs by uid; it has none while it waits for a place."""
         self.attempt = attempt
         self.status = attempt.status
         self.runs = dict(runs)
@@ -96,11 +95,11 @@ class Flight:
         """The statuses of its runs."""
         self.orders = RunOrders()
         self.raised: Exception | None = None
-        """What a phase raised: a defect, which counts as its failure."""
+        """The exception of a phase: a defect, which counts as its failure."""
         self.over: Step | None = None
-        """The step by which its lifecycle ends it; what that means is concluded from its runs."""
+        """The step that ends it; the meaning is concluded from its runs."""
         self.back: Step | None = None
-        """The step by which it loses its places, to wait for others."""
+        """The step by which it loses its places, and waits for others."""
         self._spec = spec
         self._job = job
         self._around = around
@@ -116,12 +115,12 @@ class Flight:
         return next((run.interrupted for run in self.runs.values() if run.interrupted is not None), None)
 
     def since(self, now: float) -> float:
-        """Return since when it has been waiting in its status."""
+        """Return when waiting in its status began to count."""
         entered = self.attempt.status_since
         return self._around.since(entered) if entered < now else entered
 
     def options(self, row: Row) -> HandlerOptions:
-        """Return the limits for an attempt: those of its queue, its job and its executors."""
+        """Return its limits, from its queue, its job and its executors."""
         options, spec = resolve_options(row, *self._around.limits(self._job.queue)), self._spec
         if row is SCHEDULE:
             return evolve(options, timeout_s=spec.scheduling_timeout_s)
@@ -146,7 +145,7 @@ class Flight:
         return Report(Outcome.SKIPPED, message=f"{left} of {len(statuses)} runs still preparing")
 
     def _terminate(self, now: float) -> Report:
-        """Have what runs be stopped, all of it at once; what was never handed out has nothing to stop."""
+        """Stop all running runs at once; runs that were never handed out are cancelled."""
         left = 0
         for run in self.runs.values():
             if run.status in RUN_TERMINAL:
@@ -160,10 +159,10 @@ class Flight:
         return Report(Outcome.SKIPPED, message=f"{left} of {len(self.runs)} runs still stopping") if left else _DONE
 
     def take(self, step: Step, to: TransitionStatus[AttemptStatus, RunStatus]) -> bool:
-        """Take a step; returns whether it may go on from there at once."""
+        """Take a step; returns whether the attempt may move on at once."""
         before, status, now = self.attempt, to.status, step.now
         if step.outcome in _COUNTED:
-            step = step._replace(steps=self._where_runs_stand(step.outcome))
+            step = step._replace(steps=self._unfinished_runs(step.outcome))
         if status is AttemptStatus.PENDING:
             self.back = step
             return False
@@ -181,7 +180,7 @@ class Flight:
         return attempt.status is not before.status
 
     def stop(self, row: RequestRow[AttemptStatus], why: Interruption | None, reason: str, now: float) -> None:
-        """Begin to end it on request; one that is ending already only tells its runs why."""
+        """Begin to end it on request; if it is ending already, only its runs' reason changes."""
         if why is not None:
             for run in [run for run in self.runs.values() if run.status not in RUN_TERMINAL]:
                 self._put(evolve(run, interrupted=why))
@@ -191,12 +190,12 @@ class Flight:
         self.take(Step(row.name, Outcome.SUCCESS, now, message=reason), TransitionStatus(row.moves[self.status]))
 
     def expire(self, message: str, now: float) -> None:
-        """Give it up: it found no place in time."""
+        """Give it up, because it found no place in time."""
         step = Step(SCHEDULE.name, Outcome.EXPIRED, now, message=message)
         self.take(step, SCHEDULE.transitions[Outcome.EXPIRED])
 
     def put_back(self, now: float) -> None:
-        """Take it off its places; it was never handed out, and will be placed anew with fresh uids."""
+        """Withdraw it from its places; it was never handed out, and is placed again with fresh uids."""
         if self.back is not None:
             for run in list(self.runs.values()):
                 self._put(evolve(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now))
@@ -207,17 +206,17 @@ class Flight:
             self.orders.withdraw = True
 
     def advance(self, now: float) -> None:
-        """Move it on as far as it can go now."""
+        """Move it as far as it can go now."""
         if self.status is AttemptStatus.PREPARING:
             self._prepare(now)
             self.children = [run.status for run in self.runs.values()]
         advance(ATTEMPTS, self, now)
 
     def next_look(self, now: float, latest: float | None = None) -> float | None:
-        """Return when time alone may move it on, at the latest as given; ``None`` where there is no way out by time."""
+        """Return when time alone may move it, at most ``latest``; ``None`` if time does not."""
         due = [] if latest is None or latest <= now else [latest]
         limited = left = False
-        for row in _LEFT_BY_TIME.get(self.status, ()):
+        for row in _TIMED_ROWS.get(self.status, ()):
             limit_s = self.options(row).timeout_s
             limited = limited or bool(limit_s)
             if limit_s is not None and (over_at := self.since(now) + limit_s) >= now:
@@ -231,7 +230,7 @@ class Flight:
         self.runs[run.uid] = self.orders.put[run.uid] = run
 
     def _move_runs(self, status: RunStatus, now: float) -> None:
-        """Move what runs to a status."""
+        """Move runs that have not ended to a status."""
         for run in [run for run in self.runs.values() if run.status not in RUN_TERMINAL]:
             if run.status is not status:
                 self._put(evolve(run, status=status, status_since=now))
@@ -239,29 +238,29 @@ class Flight:
             self._prepare(now)
 
     def _prepare(self, now: float) -> None:
-        """Move runs on of which the engine does nothing before it starts them."""
+        """Mark runs as prepared if their engine does not prepare runs."""
         for run in [run for run in self.runs.values() if run.status is RunStatus.PREPARING]:
             engine = self._around.engines.get(run.executor)
             if engine is not None and Capability.PREPARING not in engine.capabilities:
                 self._put(evolve(run, status=RunStatus.PREPARED, status_since=now))
 
-    def _where_runs_stand(self, outcome: Outcome) -> tuple[SubStep, ...]:
-        """List the first runs that are not over: what the attempt fails or waits for."""
+    def _unfinished_runs(self, outcome: Outcome) -> tuple[SubStep, ...]:
+        """List the first runs that have not ended, for which the attempt fails or waits."""
         left = (run for run in self.runs.values() if run.status not in RUN_TERMINAL)
         first = islice(left, _MOST_RUNS)
         return tuple(SubStep(f"rank {run.rank}", outcome, message=f"{run.status} on node {run.node}") for run in first)
 
 
 _DONE = Report(Outcome.SUCCESS)
-_LEFT_BY_TIME: Mapping[AttemptStatus, tuple[Row, ...]] = {
+_TIMED_ROWS: Mapping[AttemptStatus, tuple[Row, ...]] = {
     **{status: (row,) for row in ATTEMPTS.handlers for status in row.targets},
     **{status: (row,) for row in ATTEMPTS.promotions if row.expired is not None for status in row.targets},
 }
-"""The rows whose time limits count in a status."""
+"""The rows whose time limits apply in each status."""
 _LOOK_EVERY_S = 1.0
 _EDITED_S = 30.0
 """Limits may be edited while an attempt waits, so they are checked again at least this often."""
 _PAST_S = 0.001
 """A status is left when more than its time has passed."""
 _TRIED_AGAIN = frozenset({AttemptStatus.SCHEDULED, AttemptStatus.PREPARING, AttemptStatus.PREPARED})
-"""Statuses in which a failed phase is tried again."""
+"""Statuses in which a failed phase is retried."""

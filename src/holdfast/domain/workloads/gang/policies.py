@@ -1,4 +1,4 @@
-"""Which policies apply to a job, in the order in which their rules are asked, and those that its own settings mean."""
+"""The policies that apply to a job, in the order in which their rules are tried, and those that its settings imply."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _BUILT_IN = {BuiltIn.ALL: INFRASTRUCTURE, BuiltIn.LOST_ONLY: LOST_ONLY}
 def compiled_for(
     spec: JobSpec, named: Sequence[RetryPolicy], missing: Sequence[str] = (), *, builtin: BuiltIn = BuiltIn.ALL
 ) -> PolicySet:
-    """Compile the policies of a job: those that are named, its inline ones, then the built-in one.
+    """Compile the policies of a job: the named ones, its inline ones, then the built-in one.
 
     Args:
-        spec: The job's.
-        named: Its queue's and its own named policies, in order.
-        missing: The names of those that do not exist.
-        builtin: How much of the built-in one applies; jobs of other systems do as those do.
+        spec: The job's specification.
+        named: The named policies of its queue and its own, in order.
+        missing: Names of policies that do not exist.
+        builtin: How much of the built-in policy applies to native jobs; jobs of other systems follow those systems.
     """
     if spec.no_retry:
         return PolicySet.compile([NO_RETRY])
@@ -50,7 +50,7 @@ def compiled_for(
 
 
 def _built_in(spec: JobSpec, named: Sequence[RetryPolicy], builtin: BuiltIn) -> RetryPolicy | None:
-    """Return what is built in for a job; where pods come in, other policies alone decide once there are any."""
+    """Return the built-in policy of a job; a pod with named policies has only the one for runs that never started."""
     if spec.builtin is not None:
         return _BUILT_IN.get(spec.builtin)
     if spec.pod is None:
@@ -59,9 +59,9 @@ def _built_in(spec: JobSpec, named: Sequence[RetryPolicy], builtin: BuiltIn) -> 
 
 
 def first_policies(spec: JobSpec) -> tuple[RetryPolicy, ...]:
-    """Return what is looked at before the policies of a job and its queue: the one about its checkpoints, if any.
+    """Return the policies that come before those of a job and its queue: the one about checkpoints, if any.
 
-    Where a run is warned of its deadline sooner than a checkpoint is worth it in general, what it saves then is.
+    If a run is warned of its deadline before it would have made progress in general, what it saves then counts.
     """
     if spec.checkpointed_exit_code is None:
         return ()
@@ -72,12 +72,12 @@ def first_policies(spec: JobSpec) -> tuple[RetryPolicy, ...]:
 
 
 def unknown_end_policy(spec: JobSpec, policies: Sequence[RetryPolicy]) -> RetryPolicy | None:
-    """Return what ``onUnknownEnd`` means for a job; ``None`` if it is retried as any that was lost.
+    """Return the policy for ``onUnknownEnd`` of a job; ``None`` if it is retried like any lost run.
 
-    The job itself comes before its array, and that before the first policy that says anything.
+    The job's setting comes before that of its array, and then that of the first policy with one.
 
     Args:
         spec: The job.
-        policies: Those that apply to it, in order.
+        policies: Its policies, in order.
     """
     return unknown_end(policies, before=(("job", spec.on_unknown_end), ("array", spec.array_on_unknown_end)))

@@ -1,7 +1,7 @@
-"""One look at a gang: its job, its attempt with its runs, and what is asked or due in; what becomes of all of it out.
+"""Reconciles a gang: its job, its attempt with its runs, and what is requested or due in; what becomes of it out.
 
-The runs of a gang start, fail and restart together. The lifecycle moves its attempt until that is over; then follows
-what its runs say: a success, a cancellation, a retry and when it is due, a hold, a failure.
+The runs of a gang start, fail and restart together. The lifecycle moves its attempt until all runs have ended; these
+determine what follows: success, cancellation, a retry at some time, a hold, or failure.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 HELD_BY_USER = "held by a user"
-"""The reason where nobody gave one."""
+"""The reason of a hold without one."""
 
 
 class Intervention(StrEnum):
@@ -57,41 +57,41 @@ class Intervention(StrEnum):
 
     CANCEL = "cancel"
     CANCEL_UNLESS_STARTED = "cancel-unless-started"
-    """Dropped once an attempt has begun, also while the job waits for the next one."""
+    """Ignored once an attempt has begun, even while the job waits for the next one."""
     HOLD = "hold"
     RELEASE = "release"
     RETRY = "retry"
     DRAIN = "drain"
-    """Asked of all that runs on a node."""
+    """Requested of everything that runs on a node."""
     PREEMPT = "preempt"
     EVICT = "evict"
     EVICT_NOW = "evict-now"
 
 
 class Observed(NamedTuple):
-    """What can be observed of a gang besides its job."""
+    """What is observed of a gang besides its job."""
 
     attempt: Attempt | None = None
-    """In flight."""
+    """The attempt in flight."""
     waiting: Attempt | None = None
-    """That waits for a place and has a history."""
+    """The attempt that waits for a place, if it has a history."""
     intervention: Intervention | None = None
     reason: str = ""
-    """Why it is asked."""
+    """Why it is requested."""
     interrupted: Interruption | None = None
-    """Why the attempt in flight was told to stop, if it did nothing wrong."""
+    """Why the attempt in flight was told to stop, if not because of a failure."""
     awaited: Sequence[AwaitedState] | None = None
-    """How each thing stands that it waits for, while it does, or when it has ended and is to be retried."""
+    """The state of each dependency, while the job waits or is to be retried after its end."""
     paused: bool = False
-    """Whether nothing is started: no time for a place passes."""
+    """Whether nothing is started: scheduling timeouts do not run."""
 
 
 class StopAttempt(NamedTuple):
-    """Stop the attempt in flight; if it is already stopping, its executors are sent the current reason."""
+    """Stop the attempt in flight; if it is stopping already, its executors are sent the current reason."""
 
     row: RequestRow[AttemptStatus]
     why: Interruption | None = None
-    """Why, if it did nothing wrong."""
+    """Why, if not because of a failure."""
 
 
 class ExpireAttempt(NamedTuple):
@@ -105,27 +105,27 @@ Settled: TypeAlias = "Result[Job, StopAttempt | ExpireAttempt, Never, EndedAttem
 
 
 class GangOutcome(NamedTuple):
-    """What becomes of a gang: all of it is stored at once."""
+    """What becomes of a gang; all of it is stored in one transaction."""
 
     job: Job
     flight: Flight | None = None
-    """Its attempt as it was moved on, with the runs that changed."""
+    """Its attempt after the look, with the runs that changed."""
     ended: tuple[EndedAttempt, ...] = ()
     wake_at: float | None = None
-    """When to look at the job again although nothing happens."""
+    """When to reconcile the job again even if nothing happens."""
 
 
 def reconcile(
     spec: JobSpec, job: Job, flight: Flight | None, seen: Observed, around: AttemptContext, now: float
 ) -> GangOutcome:
-    """Look at a gang once: do what is asked or what is due, move its attempt on, and conclude one that is over.
+    """Reconcile a gang once: do what is requested or due, move its attempt, and conclude it if it has ended.
 
     Args:
-        spec: What it asks for.
-        job: Its state after the last look.
+        spec: The job's specification.
+        job: The job after the last look.
         flight: Its attempt in flight, if there is one.
         seen: What was observed.
-        around: What moving on needs to know.
+        around: What moving the attempt depends on.
         now: The time.
     """
     result = settle(spec, job, seen, now)
@@ -151,14 +151,14 @@ def begin(
     around: AttemptContext,
     now: float,
 ) -> tuple[Job, Attempt, GangOutcome]:
-    """Begin an attempt at a job that got its places, and move it on as far as it can go at once.
+    """Begin an attempt at a job that was placed, and move it as far as it can go at once.
 
     Args:
-        spec: What it asks for.
-        job: It, pending.
+        spec: The job's specification.
+        job: The pending job.
         waiting: The attempt that has waited, if it has a history.
-        places: One for each rank, with the devices it is given there.
-        around: What moving on needs to know.
+        places: A place for each rank, with its devices there.
+        around: What moving the attempt depends on.
         now: The time.
 
     Returns:
@@ -200,15 +200,15 @@ def begin(
 def waits(
     spec: JobSpec, job: Job, waiting: Attempt, around: AttemptContext, now: float, *, never: str = ""
 ) -> GangOutcome:
-    """Note why a job waits for a place, or that it gets none; its attempt has failed if that lasts too long.
+    """Record why a job waits for a place; its attempt fails if it waits too long, or will never get a place.
 
     Args:
-        spec: What it asks for.
-        job: It, with the reason.
+        spec: The job's specification.
+        job: The job, with the reason.
         waiting: The attempt that waits.
-        around: What moving on needs to know.
+        around: What moving the attempt depends on.
         now: The time.
-        never: Why it will get none, if so.
+        never: Why it will never get a place, if so.
     """
     flight = Flight(spec, job, waiting, {}, around)
     if never:
@@ -221,7 +221,7 @@ def waits(
 def _follow(
     spec: JobSpec, job: Job, flight: Flight, wake_at: float | None, around: AttemptContext, now: float
 ) -> GangOutcome:
-    """Conclude an attempt that is over, and have a job wait again whose attempt lost its places."""
+    """Conclude an attempt that has ended, or requeue the job of an attempt that lost its places."""
     if flight.over is not None:
         runs = sorted(flight.runs.values(), key=attrgetter("rank"))
         ended = conclude(spec, job, Over(flight.attempt, flight.over, runs, around.judging), now)
@@ -235,11 +235,11 @@ def _follow(
 
 
 def settle(spec: JobSpec, job: Job, seen: Observed, now: float) -> Settled:
-    """Do what a user asks of a job, or else what is due.
+    """Do what a user requests for a job, or else what is due.
 
     Args:
-        spec: What it asks for.
-        job: Its state after the last look.
+        spec: The job's specification.
+        job: The job after the last look.
         seen: What was observed.
         now: The time.
     """
@@ -254,7 +254,7 @@ def settle(spec: JobSpec, job: Job, seen: Observed, now: float) -> Settled:
 
 
 def _on_time(spec: JobSpec, job: Job, seen: Observed, now: float) -> Settled:
-    """Act on what is due; a retry that is due no sooner than the total deadline is none."""
+    """Act on what is due; the total deadline comes before a retry."""
     total_s, timeout_s = spec.total_deadline_s, spec.scheduling_timeout_s
     if total_s is not None and counted_from(job) + total_s <= now:
         if seen.attempt is not None:
@@ -275,7 +275,7 @@ def _on_time(spec: JobSpec, job: Job, seen: Observed, now: float) -> Settled:
 
 
 def _asked(spec: JobSpec, job: Job, seen: Observed, intervention: Intervention, now: float) -> Settled:
-    """Do what a user asks, where it applies."""
+    """Do what a user requests, where it applies."""
     orders: tuple[StopAttempt, ...] = ()
     match intervention:
         case Intervention.CANCEL_UNLESS_STARTED if job.started_at is not None:
@@ -309,7 +309,7 @@ def _asked(spec: JobSpec, job: Job, seen: Observed, intervention: Intervention, 
 
 
 def _interrupt(job: Job, seen: Observed, intervention: Intervention, now: float) -> tuple[Job, tuple[StopAttempt, ...]]:
-    """Stop what runs, or change what follows once it has stopped; one that is being cancelled has an end already."""
+    """Stop the attempt, or change what follows its end; a job that is being cancelled is left alone."""
     why, reason = Interruption(intervention), seen.reason
     stopping = seen.attempt is not None and seen.attempt.status is AttemptStatus.TERMINATING
     nothing = seen.attempt is None or job.cancel_requested
@@ -323,7 +323,7 @@ def _interrupt(job: Job, seen: Observed, intervention: Intervention, now: float)
 def _closed(
     job: Job, waiting: Attempt | None, row: RequestRow[AttemptStatus], why: str, now: float
 ) -> tuple[EndedAttempt, ...]:
-    """End the attempt that waits for a place on request, if the job is to have one."""
+    """Cancel the attempt that waits for a place, if the job has one."""
     if waiting is None:
         if job.state is not JobState.QUEUED:
             return ()

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _LONG_ENOUGH = 2
-"""Neighbours beyond the first that make a run worth a dash: two print as ``0,1``, three as ``0-2``."""
+"""Two neighbours print as ``0,1``, three as ``0-2``."""
 
 
 def format_indexes(indexes: Iterable[int]) -> str:

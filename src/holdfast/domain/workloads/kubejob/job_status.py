@@ -1,4 +1,4 @@
-"""The state of a job made of pods, in the terms every job has."""
+"""The status of a job made of pods, and of its attempt, in the terms of every job."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class PodsStatus(StrEnum):
-    """The progress of an attempt's pods."""
+    """The status of an attempt's pods, taken together."""
 
     RUNNING = "some pod runs"
     STOPPING = "its pods are being stopped: the Job has failed, or its set deletes it"
@@ -50,13 +50,13 @@ PODS: Lifecycle[AttemptStatus, PodsStatus] = Lifecycle(
         PromotionRow("StopPods", frozenset({A.PENDING, A.RUNNING}), _STOPPING, Match.ANY, A.TERMINATING),
     ),
 )
-"""How attempts move whose runs come and go one by one: by what their pods are, taken together."""
+"""How an attempt moves whose runs come and go one by one: by the status of its pods."""
 END_PODS = RequestRow("EndPods", dict.fromkeys((A.PENDING, A.RUNNING, A.TERMINATING), A.TERMINATED))
-"""The last step, once no pod is left and none is to come: it leads to the status of the attempt's ending."""
+"""The last step, once no pod is left and none will come, to the status of the attempt's ending."""
 
 
 class _MovingAttempt:
-    """An attempt that is moved on by the table."""
+    """An attempt that the table moves."""
 
     raised: Exception | None = None
     tries = 0
@@ -74,7 +74,7 @@ class _MovingAttempt:
         return HandlerOptions()
 
     def work(self, _: object, __: float) -> None:
-        """Do nothing: what its pods do moves it."""
+        """Do nothing: its pods move it."""
 
     def take(self, step: Step, to: TransitionStatus[AttemptStatus, PodsStatus]) -> bool:
         attempt = self.attempt.entered(to.status or self.status, step.now)
@@ -86,7 +86,7 @@ class _MovingAttempt:
 
 
 def attempt_steps(attempt: Attempt, pods: Collection[PodsStatus], now: float) -> Sequence[tuple[Step, Attempt]]:
-    """Return the steps an attempt makes now, each with the attempt as it leaves it; none while no pod does anything."""
+    """Return the steps that an attempt takes now, each with the attempt after it."""
     if not pods:
         return ()
     moving = _MovingAttempt(attempt, pods)
@@ -97,7 +97,7 @@ def attempt_steps(attempt: Attempt, pods: Collection[PodsStatus], now: float) ->
 def _final_step(
     attempt: Attempt, ending: Ending, message: str, now: float, *, failure: Failure | None = None
 ) -> tuple[Step, Attempt]:
-    """Return the last step of an attempt, with how it ended; it has failed if there is a failure."""
+    """Return the last step of an attempt, and the attempt as it ended."""
     if ending is Ending.CANCELLED and attempt.started_at is None:
         ending = Ending.NEVER_STARTED
     over = evolve(
@@ -115,12 +115,12 @@ def _final_step(
 def last_step(
     record: KubeJobRecord, attempt: Attempt, last: Failure | None, now: float, *, in_set: bool
 ) -> tuple[Step, Attempt]:
-    """Return the last step of an attempt that is complete, has failed, or was deleted, and of which nothing runs.
+    """Return the last step of an attempt that is complete, has failed or was deleted, once nothing of it runs.
 
     Args:
-        record: What is remembered of its job.
+        record: The record of its job.
         attempt: The attempt.
-        last: How the last of its programs failed that did so by itself.
+        last: The failure of the last program that failed by itself.
         now: The time.
         in_set: Whether its job belongs to a job set.
     """
@@ -134,7 +134,7 @@ def last_step(
 
 
 def _why_failed(how: JobCondition | None, last: Failure | None, message: str, now: float) -> Failure:
-    """Return the failure of an attempt: that of the last pod that failed by itself, unless time was over."""
+    """Return the failure of an attempt: that of the last pod that failed by itself, unless its deadline passed."""
     if how is not None and how.reason == DEADLINE.reason:
         # All pods were stopped; an earlier failure is not what ended the job.
         late = frozenset({FailureCondition.DEADLINE_EXCEEDED})
@@ -143,12 +143,12 @@ def _why_failed(how: JobCondition | None, last: Failure | None, message: str, no
 
 
 PODS_WAIT = "pods wait: "
-"""How the reason of a Running job begins of whose pods some have no place."""
+"""Begins the reason of a Running job if some of its pods have no place."""
 NO_PODS = "its parallelism is 0, so it starts no pods"
 
 
 class JobStatus(NamedTuple):
-    """A job's state and why."""
+    """A job's state, and why."""
 
     state: JobState
     reason: str = ""
@@ -165,15 +165,15 @@ def status_of(
     wake_at: float | None = None,
     parallelism: int | None = None,
 ) -> JobStatus:
-    """Return the state of a job whose attempt is not over for good.
+    """Return the status of a job that has not ended for good.
 
     Args:
-        record: What is remembered of it.
+        record: Its record.
         in_set: Whether it belongs to a job set.
         placed: Whether any of its pods has a place.
         waiting: Whether any of its pods waits for a place.
         wake_at: When the next of its pods is due, if one is held back.
-        parallelism: How many pods it may have at once, unless its set has given it another number since.
+        parallelism: How many pods it may have at once, unless its set has resized it.
     """
     if placed:
         return JobStatus(JobState.RUNNING)
@@ -199,7 +199,7 @@ def _waiting_status(record: KubeJobRecord, wake_at: float | None, parallelism: i
 
 
 def ended_job(job: Job, record: KubeJobRecord, otherwise: str, now: float) -> Job:
-    """Return a job that ends for good: as its attempt did, or cancelled if that never ended."""
+    """Return a job that ends for good: like its attempt, or cancelled if that never ended."""
     how = record.state.finished if record.present else None
     state, reason = JobState.CANCELLED, otherwise
     if record.failed_in_place:
@@ -215,7 +215,7 @@ def ended_job(job: Job, record: KubeJobRecord, otherwise: str, now: float) -> Jo
 
 
 def with_status(job: Job, status: JobStatus, now: float) -> Job:
-    """Return a job as it stands now; while pods of it are pending, the reason is the one placement gives."""
+    """Return a job with its current status; while its pods are pending, the reason is that of placement."""
     state, reason, retry_at = status
     stays = state is job.state
     placed = state is JobState.QUEUED and not reason and job.reason != NO_PODS
@@ -226,7 +226,7 @@ def with_status(job: Job, status: JobStatus, now: float) -> Job:
 
 
 def with_wait_reason(job: Job, reason: str, now: float) -> Job:
-    """Return a job with why it waits for a place, or while it runs why pods of it do; as it is, if that is known."""
+    """Return a job with the reason why it, or some of its pods, wait for a place; the same job if that is unchanged."""
     if job.state is JobState.RUNNING and not job.cancel_requested:
         reason = PODS_WAIT + reason
     elif job.state is not JobState.QUEUED:
@@ -235,6 +235,6 @@ def with_wait_reason(job: Job, reason: str, now: float) -> Job:
 
 
 def running_job(job: Job, attempt: int, now: float) -> Job:
-    """Return a job of which a pod has a place, and none had."""
+    """Return a job as running, once its first pod has a place."""
     running = evolve(job, state=JobState.RUNNING, reason="", attempt=attempt, retry_at=None, updated_at=now)
     return evolve(running, started_at=job.started_at or now)

@@ -1,7 +1,6 @@
-"""The pods of a job as they are, and the facts that a look at them depends on.
+"""The pods of a job, the facts that reconciling them depends on, and how its Kubernetes Job sees them.
 
-A pod is a place, and the programs that run in it one after the other. What happens to it is decided in ``look``;
-whoever carries the orders out decides nothing.
+A pod is a place, and the programs that run in it one after the other. ``reconcile_pods`` decides what happens to it.
 """
 
 from __future__ import annotations
@@ -37,78 +36,78 @@ class LivePod(Struct, frozen=True):
     run: Run | None = None
     """Its program; ``None`` while it waits for a place or to start again."""
     first: str = ""
-    """Uid its first run will have."""
+    """The uid of its first run."""
     request: str = ""
-    """Its request for a place; empty while it does not wait in line for one."""
+    """Its entry in the pending queue; empty while it does not wait there."""
     kept: Run | None = None
     """The place it keeps while it waits to restart in place, charged separately."""
     last: Run | None = None
     """Its last program, while it waits for the next one."""
     failure: tuple[str, Failure] | None = None
-    """How its last program failed, which is classified once, with the uid of that run."""
+    """The failure of its last program, which is classified once, with the uid of that run."""
     declined: Decision | None = None
-    """What was decided about its last program, where that does not start again in it."""
+    """The decision about its last program, if that does not restart in the pod."""
     shown: tuple[bool, Pod] | None = None
-    """How its Job sees it, and whether that is because its Job stopped it."""
+    """How its Job sees it, and whether its Job stopped it."""
 
 
 class Barrier(NamedTuple):
-    """How far a set is that restarts in place: no pod starts anew before all have come to the barrier."""
+    """The progress of a set that restarts in place: no pod starts anew before all have reached the barrier."""
 
     previous: int | None = None
     """The restart that all have left behind; ``None`` before there was any, or where no set is known."""
     current: int | None = None
-    """The one that pods may begin."""
+    """The restart that pods may begin."""
     uncounted: int = 0
     """Restarts that do not count against its ``maxRestarts``."""
 
     @property
     def first(self) -> int:
-        """Which restart a new pod begins with: the one its set has reached or is gathering for."""
+        """The restart that a new pod begins with: the one its set has reached or is gathering for."""
         return 0 if self.previous is None else self.previous + 1
 
 
 def in_place_attempts(pods: Mapping[str, LivePod]) -> tuple[int, ...]:
-    """List how often pods of a job restarted in place, those that have run or are to go on with the others."""
+    """List how often the pods of a job restarted in place, leaving out new pods."""
     records = (pod.record for pod in pods.values())
     return tuple(record.in_place for record in records if record.run or record.in_place)
 
 
 class TimeLimits(NamedTuple):
-    """How long a program may take to stop and to start before it is given up."""
+    """How long a program may take to stop or start before it is given up."""
 
     stop_s: float
     start_s: float | None
-    """``None``: any time."""
+    """``None`` is no limit."""
 
 
 class PodFacts(Struct, frozen=True, kw_only=True):
-    """What a look at the pods of a job depends on, as observed."""
+    """The facts that reconciling the pods of a job depends on."""
 
     job: Job
     attempt: Attempt
     plan: PodPlan
     runs: Mapping[str, Run]
-    """As they are now, by uid."""
+    """The current runs, by uid."""
     barrier: Barrier
     categories: CompiledCategories
     cap: int | None
     """``globalMaxRetries``."""
     patience: TimeLimits
     since: Callable[[float], float]
-    """Returns a moment by this controller's clock, which may have been set back since."""
+    """Converts a stored time to this controller's clock, which may have been set back since."""
     fresh_uid: Callable[[int], str]
-    """Returns a uid for a run of a rank that no run of the attempt had before."""
+    """Returns an unused uid for a run of a rank."""
     judging: Callable[[Run], Judgement]
-    """Finds out by what a failed program is judged; called once for each, because the answer is expensive."""
+    """Returns what a failed program is judged by; it is expensive, and called once for each."""
     useless: Callable[[Run], bool]
-    """Whether a kept place is of no use: its node is drained or short, a device in trouble, or all is paused."""
+    """Returns whether a kept place is useless: its node drained or short, a device in trouble, or the server paused."""
     backoff: Backoff = CRASH_BACKOFF
     """For ``OnFailure``."""
 
 
 class SetNotice(NamedTuple):
-    """Something to say in the log of the job's set that its rules do not see."""
+    """A message for the log of the job's set, about something that the set's rules do not see."""
 
     type: str
     reason: str
@@ -122,21 +121,21 @@ _DISRUPTIONS = frozenset(
 _DISRUPTED_BY = frozenset({EndedBy.PREEMPTION, EndedBy.DRAIN, EndedBy.EVICTION, EndedBy.LOST})
 _STOPPED = frozenset({EndedBy.CASCADE, EndedBy.SUSPENSION})
 START_ERROR = 128
-"""What Kubernetes reports of a container that could not be started."""
+"""The exit code that Kubernetes reports for a container that could not be started."""
 
 
 def is_disruption(outcome: RunOutcome) -> bool:
-    """Whether the place failed and not the program: preempted, evicted, or lost with its node."""
+    """Whether the infrastructure failed rather than the program: preempted, evicted, or lost with its node."""
     return outcome.ended_by in _DISRUPTED_BY or bool(outcome.conditions & _DISRUPTIONS)
 
 
 def failed_by_itself(outcome: RunOutcome) -> bool:
-    """Whether a program failed, and not because all of them were stopped, or its node was short of something."""
+    """Whether a program failed, other than by being stopped with all others or by a shortage of its node."""
     return not outcome.succeeded and outcome.ended_by not in _STOPPED and shortage_of(outcome) is None
 
 
 def named(outcome: RunOutcome, container: str) -> RunOutcome:
-    """Return an outcome whose one container has the name that the pod gives it."""
+    """Return an outcome whose only container has the name that the pod gives it."""
     containers = outcome.containers
     if len(containers) != 1 or containers[0].name == container:
         return outcome
@@ -147,7 +146,7 @@ def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool,
     """Show a pod as the Job controller would see it.
 
     Args:
-        record: What is remembered of it.
+        record: Its stored record.
         run: Its current or last program; ``None`` while it waits for a place or for its program to restart.
         container: Name of its container.
         indexed: Whether pods of its Job have indexes.

@@ -1,7 +1,7 @@
-"""One look at the pods of a job: what has become of their programs, which start again, and which come and go.
+"""Reconciles the pods of a job: what became of their programs, which restart, and which pods come and go.
 
-A program that has ended can start again in its pod (``programs``); then its Job sees no failure. All other ends are
-judged as a Job judges its pods (``reconcile``).
+A program that has ended may restart in its pod (``restarts``); its Job then sees no failure. All other ends are judged
+as a Job judges its pods (``reconcile``).
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 _DOMAINS_EVERY_S = 1.0
-"""How often a job looks for a free topology domain; it is not told when one is given back."""
+"""How often a job looks for a free topology domain; it is not told when one is released."""
 
 
 class PodsOutlook(NamedTuple):
-    """How an attempt and its job stand after a look."""
+    """The status of an attempt and its job after a look."""
 
     steps: tuple[tuple[Step, Attempt], ...]
     job: JobStatus | None
@@ -46,11 +46,11 @@ class PodsOutlook(NamedTuple):
     waits: bool
     """Whether any of its pods waits for a place."""
     look_at: float | None
-    """When to look again although nothing happens."""
+    """When to look again even if nothing happens."""
 
 
 class PodReconciler(ProgramRestarts):
-    """Collects what follows from the facts about a job's pods; what is ordered is carried out together."""
+    """Decides what follows from the facts about a job's pods, and collects orders that are carried out together."""
 
     def reconcile(self) -> None:
         """Bring the pods up to date, decide what follows, and order it."""
@@ -59,7 +59,7 @@ class PodReconciler(ProgramRestarts):
         if self.record.deleting_since is None:
             self._sync()
         else:
-            # What was cleared since the record was last written comes back after a restart.
+            # After a restart, pods that were cleared since the record was last written are back.
             self.stop_all()
             self._clear()
 
@@ -79,7 +79,7 @@ class PodReconciler(ProgramRestarts):
         self.record, self.wake_at = evolve(self.record, state=result.state), result.wake_at
 
     def _as_seen(self, spec: KubeJobSpec) -> Iterable[Pod]:
-        """Show the pods as the Job controller would see them; those that have not changed as before."""
+        """Show the pods as the Job controller would see them; unchanged pods reuse their last view."""
         counted, container = self.record.state.counted, self.facts.plan.program.container
         for name, pod in self.pods.items():
             is_counted, shown = name in counted, pod.shown
@@ -92,7 +92,7 @@ class PodReconciler(ProgramRestarts):
             yield shown[1]
 
     def _decided(self, decisions: Iterable[PodDecision]) -> None:
-        """Keep what was decided about pods that failed with their last program."""
+        """Store the decisions about failed pods with their last programs."""
         for name, decision in decisions:
             run, declined = self.pods[name].run, self.pods[name].declined
             if run is not None and run.outcome is not None:
@@ -103,14 +103,14 @@ class PodReconciler(ProgramRestarts):
                 self.orders.note[run.uid] = run
 
     def _clear(self) -> None:
-        """Forget pods that have ended; the look before has counted each."""
+        """Forget pods that have ended, which the previous look has counted."""
         for name, pod in list(self.pods.items()):
             if pod.run is not None and pod.run.status in RUN_TERMINAL:
                 del self.pods[name]
                 self.orders.forget.append(pod.run.uid)
 
     def _add(self, order: StartPod) -> None:
-        """Make a pod; its name is unique in its job as its first run's uid is among all."""
+        """Create a pod, whose name is unique in its job because its first run's uid is unique."""
         ranks = {pod.record.rank for pod in self.pods.values()} if order.index is None else set()
         rank = next(slot for slot in range(len(ranks) + 1) if slot not in ranks) if order.index is None else order.index
         uid = self.facts.fresh_uid(rank)
@@ -124,8 +124,8 @@ class PodReconciler(ProgramRestarts):
         self.pods[record.name] = LivePod(record, first=uid)
 
     def _start_idle(self) -> None:
-        """Start the programs of pods that have none and may: on the place each kept, else in the pending queue."""
-        # Kubernetes may run two pods of one index for as long as the earlier one takes to go; here it waits for that.
+        """Start the programs of idle pods that may start: on the place they kept, or by the pending queue."""
+        # Kubernetes may run two pods of one index until the earlier one is gone; here the second one waits.
         ranks = {pod.record.rank for pod in self.pods.values() if pod.run is not None}
         idle = [name for name, pod in self.pods.items() if pod.run is None and not pod.request]
         for name in idle:
@@ -141,17 +141,18 @@ class PodReconciler(ProgramRestarts):
                 self.give_back(name)
                 uid = self.facts.fresh_uid(record.rank)
                 self.start(name, uid, (kept.executor, kept.node), kept.devices)
-                if kept.devices:  # which were its predecessor's
+                if kept.devices:
+                    # The run inherits its predecessor's devices.
                     self.orders.grants[uid] = (kept.devices,)
 
     def may_start(self, record: PodRecord) -> bool:
-        """Whether a pod without a program may have one now; one that restarts in place waits at the barrier."""
+        """Whether an idle pod may start a program now; one that restarts in place waits at the barrier."""
         if record.held or (record.due is not None and record.due > self.now):
             return False
         return not self.facts.plan.in_place or record.in_place in {0, self.facts.barrier.current}
 
     def start(self, name: str, uid: str, place: PlaceKey, devices: tuple[str, ...]) -> None:
-        """Start a pod's next program on the place it got."""
+        """Start a pod's next program on its place."""
         pod, attempt = self.pods[name], self.attempt
         run = Run(
             uid=uid,
@@ -172,10 +173,10 @@ class PodReconciler(ProgramRestarts):
         if run.dispatch > attempt.dispatch:
             self.attempt = evolve(attempt, dispatch=run.dispatch)
 
-    # how its job stands
+    # the status of its job
 
     def outlook(self, *, awaits_domain: bool) -> PodsOutlook:
-        """Bring the attempt's status and the job's state into agreement with its pods.
+        """Derive the status of the attempt and the job from the pods.
 
         Args:
             awaits_domain: Whether the job waits for a topology domain.
@@ -186,7 +187,8 @@ class PodReconciler(ProgramRestarts):
         due = self.wake_at if self.wake_at is not None and self.wake_at > self.now else inf
         for pod in self.pods.values():
             waiting = waiting or bool(pod.request)
-            if pod.record.due is not None and pod.record.due > self.now:  # one already due waits for a place
+            # A pod that is due already waits for a place.
+            if pod.record.due is not None and pod.record.due > self.now:
                 due = min(due, pod.record.due)
             if pod.run is not None and pod.run.status not in RUN_TERMINAL:
                 live.append(pod.run)
@@ -205,10 +207,10 @@ class PodReconciler(ProgramRestarts):
             )
         return PodsOutlook(steps, job_status, live, waiting, look_at if look_at < inf else None)
 
-    # what is asked from outside
+    # requests from outside
 
     def stop_all(self, *, again: bool = False) -> bool:
-        """Stop all pods; returns whether one is gone at once or has ended meanwhile, so that the job needs a look."""
+        """Stop all pods; returns whether any is gone at once or has ended meanwhile, so that the job needs a look."""
         due = False
         for name in list(self.pods):
             due = self._stop(name, again=again) or due
@@ -231,7 +233,7 @@ class PodReconciler(ProgramRestarts):
         return False
 
     def evict(self, why: Interruption, reason: str, *, node: str, uid: str) -> None:
-        """Stop the pods that are to leave their places; each has failed of a disruption then."""
+        """Stop the pods that must leave their places; each then fails by a disruption."""
         for name, pod in list(self.pods.items()):
             if pod.kept is not None and not uid and node in {"", pod.kept.node}:
                 self.give_up_place(name)
@@ -245,17 +247,17 @@ class PodReconciler(ProgramRestarts):
                 self.put_run(name, evolve(run.entered(RunStatus.TERMINATING, self.now), interrupted=why))
 
     def release(self) -> None:
-        """Let pods go on that a policy holds."""
+        """Release the pods that a policy holds."""
         for name, pod in list(self.pods.items()):
             self.change(name, evolve(pod.record, held=""))
 
     def requeue(self) -> None:
-        """Have pods that wait in line take another place there, by a new priority."""
+        """Withdraw waiting pods from the pending queue, to be queued again with a new priority."""
         for name in self.pods:
             self.withdraw(name)
 
     def resume(self) -> None:
-        """Restore the pods a job had when the last controller stopped."""
+        """Restore the pods that a job had when the last controller stopped."""
         for record in self.record.pods:
             name, run = record.name, self.facts.runs.get(record.run)
             self.pods[name] = LivePod(record, run)

@@ -11,46 +11,46 @@ from holdfast.domain.workloads.kubejob.model import KubeJobState
 
 
 class PodRecord(Struct, frozen=True):
-    """What outlives a pod's individual programs, several of which can run in its place."""
+    """What outlives a pod's individual programs, several of which may run in it, one after the other."""
 
     name: str
     """``<job name>-<rank>-<number>``, as messages name it; its identity within one attempt of its job."""
     rank: int
-    """Its completion index, or its slot where pods have no indexes."""
+    """Its completion index, or its slot if pods have no indexes."""
     index_failures: int = 0
     index_ignored: int = 0
     restarts: int = 0
-    """How often its program was restarted in it."""
+    """How often its program was restarted in the pod."""
     run: str = ""
     """Uid of its current or last run."""
     waiting: bool = False
     """Whether that run has ended and been counted, and its program is to restart."""
     place_given_up: bool = False
-    """Whether the place of that run, which one that restarts in place keeps, was given back."""
+    """Whether the place of that run, which a restart in place would keep, was released."""
     due: float | None = None
-    """When its program starts again; ``None`` while one runs."""
+    """When its program restarts; ``None`` while one runs."""
     counters: Mapping[str, int] = field(default_factory=dict)
     """Retries that policies granted it, by ``<policy>/<rule>``."""
     avoid_node: str | None = None
-    """The node its program avoids, when a policy says so."""
+    """The node that its program avoids by a policy."""
     avoid_devices: tuple[str, ...] = ()
-    """The GPUs its program avoids, each as ``<id>@<node>``, when a policy says so."""
+    """The GPUs that its program avoids by a policy, each as ``<id>@<node>``."""
     avoid_nodes: tuple[str, ...] = ()
-    """The nodes its program is kept off, when a policy says so."""
+    """The nodes that its program must not use, by a policy."""
     tried: tuple[str, ...] = ()
     """Every node on which its program was tried, in order."""
     in_place: int = 0
     """How often it was restarted in place."""
     memory: int | None = None
-    """What its next program asks for, in bytes, once a policy has let that grow."""
+    """The next program's memory request in bytes, after a policy has let it grow."""
     taken: str = ""
     """Why its program was evicted, when its machine ran out of something."""
     held: str = ""
-    """Why its next program waits for a person to release it, when a policy says so."""
+    """Why its next program is held by a policy until a person releases it."""
 
 
 class KubeJobRecord(Workload, frozen=True):
-    """One job whose runs are pods; its id is the job's, and its owner the job set the job is part of."""
+    """A job whose runs are pods; its id is the job's, and its owner the job set that the job belongs to."""
 
     restart: int = 0
     """Restarts of its set when its current attempt began."""
@@ -61,12 +61,12 @@ class KubeJobRecord(Workload, frozen=True):
     suspended: bool = False
     deleting_since: float | None = None
     domain: str = ""
-    """The topology domain it has to itself, when it asks for one."""
+    """The topology domain that it has exclusively, if it requests one."""
     parallelism: int | None = None
-    """What it was resized to, where that differs from its template."""
+    """What it was resized to, if that differs from its template."""
     completions: int | None = None
     failed_in_place: str = ""
-    """How a program failed that its set may not restart in place any more, and why not."""
+    """How a program failed that its set may no longer restart in place, and why not."""
     state: KubeJobState = field(default_factory=KubeJobState)
     pods: tuple[PodRecord, ...] = ()
     """Pods that have not ended."""

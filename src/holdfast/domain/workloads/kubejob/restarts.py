@@ -1,8 +1,8 @@
-"""What has become of the programs of a job's pods, and which of them start again in their pod.
+"""Decides which failed programs of a job's pods restart in their pod.
 
-A failed program starts again in its pod with its job set, by a policy, or as ``restartPolicy`` says. They are asked in
-this order; where none grants a retry the pod has failed, for its Job to judge. Nobody is asked about a program that
-could not be started because its node was short of something: it starts again.
+A failed program restarts in its pod with its job set, by a policy, or by ``restartPolicy``. These are asked in this
+order; if none grants a retry, the pod has failed and its Job judges it. A program that could not start because of a
+shortage of its node always restarts.
 
 The restart barrier. Where all of a set restart in place, one failed program means that every program of the set is to
 start anew, and together: a rank that went on with peers of an older restart would hang or, worse, mix two computations.
@@ -46,7 +46,7 @@ _STOPPED = frozenset({EndedBy.CASCADE, EndedBy.SUSPENSION})
 
 
 class ProgramRestarts:
-    """Collects what follows from the facts about the programs of a job's pods, as orders."""
+    """Decides what follows from the facts about the programs of a job's pods, and collects orders."""
 
     def __init__(
         self,
@@ -57,23 +57,14 @@ class ProgramRestarts:
         *,
         last_failure: Failure | None = None,
     ) -> None:
-        """Look at a job.
-
-        Args:
-            facts: What is observed.
-            record: What is remembered of it.
-            pods: Those that have not ended, by name.
-            now: The time.
-            last_failure: Of the last run that failed by itself.
-        """
         self.facts = facts
         self.record = record
         self.pods = dict(pods)
         self.orders = RunOrders()
         self.enqueue: list[str] = []
-        """Names of pods that are to wait in line for a place."""
+        """Names of pods to add to the pending queue."""
         self.dequeue: list[str] = []
-        """Requests for a place that are taken back."""
+        """Entries to remove from the pending queue."""
         self.notices: list[SetNotice] = []
         self.last_failure = last_failure
         self.attempt = facts.attempt
@@ -85,7 +76,7 @@ class ProgramRestarts:
         return self.record.deleting_since is None and not self.record.suspended
 
     def refresh(self) -> None:
-        """Bring pods up to date with their runs; a program that is never confirmed gone is given up in the end."""
+        """Update pods from their runs; a program that is never confirmed stopped is given up eventually."""
         for name, pod in self.pods.items():
             if pod.run is None:
                 continue
@@ -98,16 +89,17 @@ class ProgramRestarts:
             if run is not pod.run:
                 self.pods[name] = evolve(pod, run=run, shown=None)
             if run.status in RUN_TERMINAL and run.started_at is not None and self.attempt.started_at is None:
-                self.attempt = evolve(self.attempt, started_at=run.started_at)  # over before it was seen running
+                # The run ended before it was seen running.
+                self.attempt = evolve(self.attempt, started_at=run.started_at)
             self.record_last_failure(name, run)
 
     def record_last_failure(self, name: str, run: Run) -> None:
-        """Remember how a program failed by itself, as that may be what its job fails of."""
+        """Remember how a program failed by itself, which may explain the failure of its job."""
         if run.outcome is not None and failed_by_itself(run.outcome):
             self.last_failure = self.failure_of(name, run)
 
     def _with_eviction_reason(self, record: PodRecord, run: Run) -> Run:
-        """Note with the end of a run that was evicted what its machine lacked."""
+        """Add to the outcome of an evicted run what its machine lacked."""
         outcome = run.outcome
         if not record.taken or outcome is None or outcome.message or outcome.ended_by is not EndedBy.EVICTION:
             return run
@@ -116,7 +108,7 @@ class ProgramRestarts:
         return ended
 
     def give_up_time(self, run: Run) -> float | None:
-        """Return when a program is given up that is to stop or to start; ``None``: never."""
+        """Return when a program that is to stop or start is given up; ``None`` is never."""
         wait_s = None
         if run.status is RunStatus.TERMINATING:
             wait_s = self.facts.patience.stop_s
@@ -125,7 +117,7 @@ class ProgramRestarts:
         return None if wait_s is None else self.facts.since(run.status_since) + wait_s
 
     def failure_of(self, name: str, run: Run) -> Failure:
-        """Classify how the program of a pod failed, once; its container has the name the pod gives it."""
+        """Classify the failure of a pod's program, once, with the container name that the pod gives it."""
         pod = self.pods[name]
         if pod.failure is not None and pod.failure[0] == run.uid:
             return pod.failure[1]
@@ -139,17 +131,17 @@ class ProgramRestarts:
         self.pods[name] = evolve(pod, failure=(run.uid, failure))
         return failure
 
-    # which start again
+    # restarts
 
     def await_next_programs(self) -> None:
-        """Make pods whose program has ended wait for the next one, where there is to be one."""
+        """Let pods whose program has ended wait for the next one, if it restarts."""
         plan, goes_on = self.facts.plan, self._goes_on
         in_place = plan.in_place and goes_on
         restarts = plan.in_place or plan.policies or plan.spec.restart_policy is RestartPolicy.ON_FAILURE
         for name, pod in list(self.pods.items()):
             run = pod.run
             if run is None and in_place and pod.record.in_place < self.facts.barrier.first:
-                # It runs nothing, and catches up with the others' restart in place, even if it is pending already.
+                # An idle pod catches up with the others' restart in place, even if it is pending already.
                 self.withdraw(name)
                 self.change(name, evolve(pod.record, in_place=self.facts.barrier.first))
             if run is None or name in self.record.state.counted:
@@ -163,13 +155,13 @@ class ProgramRestarts:
                 self._ended(name, pod.record, run)
 
     def _stop_straggler(self, name: str, record: PodRecord, run: Run) -> None:
-        """Stop a program of an earlier generation than the one at the barrier."""
+        """Stop a program of an earlier restart than the one at the barrier."""
         previous = self.facts.barrier.previous
         if previous is not None and record.in_place <= previous and run.status is not RunStatus.TERMINATING:
             self.put_run(name, run.entered(RunStatus.TERMINATING, self.now))
 
     def _ended(self, name: str, record: PodRecord, run: Run) -> None:
-        """Judge a failed program, keep the decision with it, and have its pod wait for the next one if it restarts."""
+        """Judge a failed program, store the decision with it, and let its pod wait for the next one if it restarts."""
         if run.outcome is None:
             return
         failure, plan = self.failure_of(name, run), self.facts.plan
@@ -192,7 +184,7 @@ class ProgramRestarts:
             self.await_next(name, run)
 
     def _judge(self, record: PodRecord, run: Run, outcome: RunOutcome, failure: Failure) -> RetryVerdict | None:
-        """Judge a failed program by whoever may start it again; ``None`` where that is only its Job."""
+        """Judge a failed program by the rulesets that may restart it; ``None`` if only its Job judges it."""
         facts, plan, most = self.facts, self.facts.plan, self._max_in_place
         judgement = facts.judging(run)
         rulesets = self._rulesets(outcome, judgement.ruleset)
@@ -209,7 +201,7 @@ class ProgramRestarts:
         return verdict
 
     def _rulesets(self, outcome: RunOutcome, ruleset: Ruleset) -> tuple[Ruleset, ...]:
-        """List who may start a program again, in the order in which they are asked."""
+        """List the rulesets that may restart a program, in the order in which they are asked."""
         plan = self.facts.plan
         if plan.in_place:
             # A set's own limit counts its restarts; the operator's cap counts retries.
@@ -222,13 +214,13 @@ class ProgramRestarts:
 
     @property
     def _reached(self) -> int:
-        """Which restart in place all pods of the set have left behind."""
+        """The restart in place that all pods of the set have left behind."""
         previous = self.facts.barrier.previous
         return -1 if previous is None else previous
 
     @property
     def _max_in_place(self) -> int:
-        """The last restart in place its set may make: its ``maxRestarts``, and restarts that do not count."""
+        """The last restart in place that its set may make: its ``maxRestarts`` plus uncounted restarts."""
         return self.facts.plan.max_restarts + self.facts.barrier.uncounted
 
     def _restarted(self, record: PodRecord, verdict: RetryVerdict) -> PodRecord | None:
@@ -239,7 +231,7 @@ class ProgramRestarts:
             return evolve(record, due=due if decision.delay_s else None)
         record = evolve(record, tried=history.tried)
         if self.facts.plan.in_place:
-            # Also beyond its limit: its set sees that this is one restart too many, and fails.
+            # Even beyond the limit: the set sees that this is one restart too many, and fails.
             return evolve(record, in_place=max(record.in_place, self._reached) + 1, due=None)
         record = evolve(record, restarts=record.restarts + 1)
         if decision.action is Action.HOLD:
@@ -249,7 +241,7 @@ class ProgramRestarts:
         return evolve(record, due=due, memory=decision.memory or record.memory, **history._asdict())
 
     def await_next(self, name: str, run: Run) -> None:
-        """Let a pod wait for its next program; in place, it keeps its place until it leaves the barrier."""
+        """Let a pod wait for its next program; a restart in place keeps its place until it leaves the barrier."""
         pod = evolve(self.pods[name], run=None, last=run, shown=None)
         self.orders.forget.append(run.uid)
         keeps = self.facts.plan.in_place and not pod.record.place_given_up
@@ -260,7 +252,7 @@ class ProgramRestarts:
         self.pods[name] = pod
 
     def give_up(self, name: str) -> None:
-        """Take a pod that will get no place out of line: its last failure is judged again, as things are now."""
+        """Withdraw a pod that will get no place; its last failure is judged again under current conditions."""
         self.withdraw(name)
         pod = self.pods[name]
         if pod.last is not None:
@@ -268,7 +260,7 @@ class ProgramRestarts:
             self.pods[name] = evolve(pod, record=record, run=pod.last, last=None, shown=None)
 
     def _notify_set(self, record: PodRecord, failure: Failure, decision: Decision) -> None:
-        """Say in the log of the job's set what its rules do not see."""
+        """Write to the log of the job's set what the set's rules do not see."""
         what, plan = f"pod {record.name}: {failure_in_words(failure)}", self.facts.plan
         if plan.in_place and shortage_of(failure) is None:
             notice = SetNotice("Warning", "RestartInPlace", f"{what}; the set restarts in place")
@@ -289,11 +281,11 @@ class ProgramRestarts:
     # small steps
 
     def change(self, name: str, record: PodRecord) -> None:
-        """Change what is remembered of a pod."""
+        """Change a pod's record."""
         self.pods[name] = evolve(self.pods[name], record=record, shown=None)
 
     def put_run(self, name: str, run: Run) -> None:
-        """Give a pod's run another status."""
+        """Change a pod's run."""
         self.pods[name] = evolve(self.pods[name], run=run, shown=None)
         self.orders.put[run.uid] = run
 
@@ -304,12 +296,12 @@ class ProgramRestarts:
             self.dequeue.append(request)
 
     def give_up_place(self, name: str) -> None:
-        """Have a pod wait for any place; the next controller must not take for kept what others may have by then."""
+        """Let a pod wait for any place; the record tells the next controller that its place is no longer kept."""
         self.give_back(name)
         self.change(name, evolve(self.pods[name].record, place_given_up=True))
 
     def give_back(self, name: str) -> None:
-        """Give back the place a pod kept."""
+        """Release the place that a pod kept."""
         if kept := self.pods[name].kept:
             self.pods[name] = evolve(self.pods[name], kept=None)
             if self.orders.keep.pop(kept.uid, None) is None:

@@ -11,7 +11,7 @@ from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.decide import SPENT, decide, delay_s, summarize_decision
 from holdfast.domain.policy.model import Considered, RetryHistory, RetrySettings
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.workloads.judge import refused
+from holdfast.domain.workloads.judge import turned_down
 from holdfast.domain.workloads.kubejob.model import (
     POD_ENDED,
     BackoffRecord,
@@ -216,7 +216,7 @@ def as_it_ends(decided: Iterable[PodDecision], because: str) -> Iterator[PodDeci
     """Replace no pod of a Job that ends with this look."""
     for pod, decision in decided:
         if decision.grants_retry:
-            yield PodDecision(pod, refused(decision, DecisionCode.FAIL_DEFAULT, because))
+            yield PodDecision(pod, turned_down(decision, DecisionCode.FAIL_DEFAULT, because))
         else:
             yield PodDecision(pod, evolve(decision, reason=because) if _is_jobs_limit(decision) else decision)
 
