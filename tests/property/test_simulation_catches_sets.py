@@ -25,7 +25,7 @@ from tools.simulate.world import SETS_EVERY
 
 if TYPE_CHECKING:
     from holdfast.domain.job import Run
-    from holdfast.domain.workloads.jobset.children import Sorted
+    from holdfast.domain.workloads.jobset.children import SortedJobs
 
 
 def a_job_left_failed_is_judged_again(patch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def limits_are_ignored(patch: pytest.MonkeyPatch) -> None:
 
 def a_generation_starts_before_the_last_has_gone(patch: pytest.MonkeyPatch) -> None:
 
-    def hasty(spec: Any, state: Any, jobs: Sorted, allowed: Any) -> Any:
+    def hasty(spec: Any, state: Any, jobs: SortedJobs, allowed: Any) -> Any:
         return children.create(spec, state, evolve(jobs, previous=[]), allowed)
 
     patch.setattr(reconcile, "create", hasty)

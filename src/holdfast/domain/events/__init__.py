@@ -1,4 +1,4 @@
-"""What can happen, as values. Importing this package registers every event (``registry``)."""
+"""All events. Importing this package registers them (``registry``)."""
 
 from holdfast.domain.events import jobs, operators, workloads
 

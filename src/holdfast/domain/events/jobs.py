@@ -12,7 +12,7 @@ LimitUsed = tuple[str, int, int | None]
 
 @event("job.submitted")
 class JobSubmitted(Event, frozen=True):
-    """A job was accepted; it is Queued, unless something else must happen first."""
+    """A job was accepted; it is Queued, unless it waits for something else."""
 
     name: str
     queue: str
@@ -31,19 +31,19 @@ class JobSubmitted(Event, frozen=True):
     """Id of the array it is a task of, if it is one."""
     array_index: int = 0
     share_m: int = 0
-    """Thousandths of a GPU each run requests, if that is a share of one."""
+    """Thousandths of a GPU that each run requests, if it is a share."""
     named: tuple[tuple[str, int], ...] = ()
     """Other resources each run requests, by name, in thousandths."""
     waits: str = ""
     """What it waits for; it is Waiting then."""
     submitted_by: str = ""
-    """Whose it is."""
+    """Its owner."""
     group: str = ""
 
 
 @event("job.set_aside")
 class JobSetAside(Event, frozen=True):
-    """A job is not running for now: it waits for other work, for its job set, or for its pods' back-off."""
+    """A job does not run for now: it waits for other work, for its job set, or for its pods' back-off."""
 
     attempt: int
     state: str
@@ -54,13 +54,13 @@ class JobSetAside(Event, frozen=True):
 
 @event("job.queued")
 class JobQueued(Event, frozen=True):
-    """A job is pending: all it waited for has happened, its retry is due, or it lost its place before it started."""
+    """A job is pending: its dependencies are met, its retry is due, or it lost its place before it started."""
 
     attempt: int
     """Number of the last attempt that counts."""
     reason: str = ""
     tried: tuple[str, ...] = ()
-    """Nodes on which it was tried for the first time by an attempt that was stopped."""
+    """Nodes on which an attempt that was stopped tried it for the first time."""
 
 
 @event("job.waiting")
@@ -102,9 +102,9 @@ class JobRetryScheduled(Event, frozen=True):
     avoid_devices: tuple[str, ...] = ()
     """The GPUs the next attempt avoids, each as ``<id>@<node>``."""
     avoid_nodes: tuple[str, ...] = ()
-    """The nodes the next attempt is kept off: it was tried on each."""
+    """The nodes that the next attempt must not use, because it was tried there."""
     tried: tuple[str, ...] = ()
-    """Nodes on which it was tried for the first time by this attempt."""
+    """Nodes on which this attempt tried it for the first time."""
 
 
 @event("job.held")
@@ -117,7 +117,7 @@ class JobHeld(Event, frozen=True):
     """The policy that held it; absent when a user did."""
     rule: str | None = None
     tried: tuple[str, ...] = ()
-    """Nodes on which it was tried for the first time by the attempt that ended."""
+    """Nodes on which the attempt that ended tried it for the first time."""
 
 
 @event("job.released")
@@ -149,12 +149,12 @@ class JobRetried(Event, frozen=True):
 
 @event("job.reprioritized")
 class JobReprioritized(Event, frozen=True):
-    """A job has another priority; it is what it was otherwise."""
+    """A job's priority was changed, and nothing else."""
 
     attempt: int
     """Number of the last attempt."""
     priority: int
-    """From now on; higher ones go first."""
+    """The new priority; higher ones go first."""
     before: int
 
 

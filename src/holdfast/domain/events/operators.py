@@ -1,4 +1,4 @@
-"""The events of what operators keep, of the audit log, and of the nodes and devices that jobs run on."""
+"""The events of operators' entries and settings, of the audit log, and of nodes and devices."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class EntryEvent(Event, frozen=True):
-    """Something that operators write was created, updated or deleted."""
+    """An operator's entry was created, updated or deleted."""
 
     name: str
 
 
 class RevisionEvent(EntryEvent, frozen=True):
-    """The same, of something that has revisions; a deleted one has its last."""
+    """The same for entries with revisions; a deleted entry has its last revision."""
 
     revision: int
 
@@ -49,14 +49,14 @@ class SettingsUpdated(Event, frozen=True):
 
 @event("scheduling.paused")
 class SchedulingPaused(Event, frozen=True):
-    """Nothing is started until it is resumed, as after a restore; what runs continues."""
+    """The server was paused, as after a restore: nothing is started until it is resumed, and what runs continues."""
 
     reason: str
 
 
 @event("scheduling.resumed")
 class SchedulingResumed(Event, frozen=True):
-    """What waits is started again."""
+    """The server's pause ended."""
 
 
 @event("operator.acted")
@@ -68,7 +68,7 @@ class OperatorActed(Event, frozen=True):
     kind: str
     """What it was done to: ``job``, ``retry-policy``, ``queue``, ``failure-category``, ``notifier``, ``settings``..."""
     name: str
-    """Its name; a job's id."""
+    """Its name, or a job's id."""
     origin: str = ""
     request_id: str = ""
     detail: str = ""
@@ -77,7 +77,7 @@ class OperatorActed(Event, frozen=True):
 
 @event("node.lost", about="executors", named_by="executor")
 class NodeLost(Event, frozen=True):
-    """Jobs were lost together with their nodes; a job that was running at loss after loss is suspected."""
+    """Jobs were lost together with their nodes; a job that was part of several losses in a row is suspected."""
 
     executor: str
     nodes: tuple[str, ...]
@@ -107,7 +107,7 @@ class NodeUncordoned(Event, frozen=True):
 
 @event("node.short", about="nodes", named_by="node")
 class NodeShort(Event, frozen=True):
-    """A node lacks what starting a program takes, or its machine runs out of it: it gets one job at a time, or none."""
+    """A node lacks what programs need to start, or its machine runs out of it: it gets one job at a time, or none."""
 
     executor: str
     node: str

@@ -1,7 +1,7 @@
-"""Rebuilds a job from its events: a pure fold, which proves that the events are complete.
+"""Rebuilds a job from its events, which proves that the events are complete.
 
-What no event carries stays empty: the specification's text, the place in the order of submission, when each of its
-dependencies was met, and the number of its submitter's account.
+Fields that no event carries stay empty: the specification's text, the order of submission, when each dependency was
+met, and the uid of the submitter.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 def rebuild(events: Iterable[EventRecord | StoredEvent]) -> Job | None:
-    """Rebuild a job from its events, in order; ``None`` without any.
+    """Rebuild a job from its events, in order; ``None`` without events.
 
     Raises:
-        ValueError: The events are not of one job from its submission on.
+        ValueError: The events are not those of one job from its submission on.
     """
     job: Job | None = None
     for event in events:
@@ -209,4 +209,4 @@ _CHANGES: dict[type[Event], Callable[[Job, float, Any], Job]] = {
     JobFailed: _failed,
     JobCancelled: _cancelled,
 }
-"""What each event does to its job; the others are about attempts and do not change it."""
+"""How each event changes its job; other events are about attempts and do not change it."""

@@ -1,4 +1,4 @@
-"""Where every event is registered: the class of one says its name, its version and what it is about.
+"""The registry of events: each class registers its name, its version and its subject.
 
 Other systems follow Holdfast by these names. A stored event keeps its meaning forever: a field is only ever added with
 a default, and any other change is a new version. Names are stored, so one is never changed.
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
 
 class Event(Struct, frozen=True):
-    """Something that can happen."""
+    """The base of all events."""
 
 
 E = TypeVar("E", bound=Event)
 
 
 class EventType(NamedTuple):
-    """What is registered of an event."""
+    """The registration of an event."""
 
     name: str
     """``<what>.<happened>``."""
     kind: type[Event]
     version: int
-    """Of its fields' meaning."""
+    """The version of its fields' meaning."""
     about: str
-    """The collection, in addresses, of what it is about; empty for what is in none."""
+    """The collection of its subject in addresses, if there is one."""
     name_field: str
-    """The field that names one there."""
+    """The field that names the subject there."""
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Return the names of its fields."""
+        """The names of its fields."""
         return self.kind.__struct_fields__
 
 
@@ -57,32 +57,32 @@ def event(name: str, *, version: int = 1, about: str = "", named_by: str = "name
 
 
 class EventRecord(NamedTuple):
-    """Something that happened and is to be written in the transaction that makes it true."""
+    """An event to be written, in the transaction that makes it true."""
 
     job_id: str | None
-    """The job it is about; ``None`` for what is about no job."""
+    """The job it is about, if any."""
     at: float
     event: Event
     group: str = ""
-    """Of what it is about; of a job known by the commit."""
+    """The group of its subject; for a job, the commit adds it."""
     owner: Workload | None = None
-    """The array or the job set it is about, whose it is then; of what is about a job the job says so."""
+    """The array or job set it is about, which determines its owner; for an event about a job, the job does."""
 
 
 class StoredEvent(NamedTuple):
-    """An event as it was written."""
+    """An event as written."""
 
     seq: int
-    """Its place among all events: grows in the order of commits, with gaps."""
+    """Its number among all events, which grows in the order of commits, with gaps."""
     job_id: str | None
     job_seq: int | None
-    """Its place among its job's events: 1, 2, 3, without gaps."""
+    """Its number among its job's events: 1, 2, 3, without gaps."""
     at: float
     event: Event
     group: str = ""
-    """Of what it is about, if that has one."""
+    """The group of its subject, if it has one."""
 
     @property
     def type(self) -> EventType:
-        """Return what is registered of it."""
+        """Its registration."""
         return BY_KIND[type(self.event)]

@@ -1,4 +1,4 @@
-"""The events of job sets and arrays, of work of any kind that is left alone, and of who was told of the end of work."""
+"""The events of job sets and arrays, of quarantined workloads, and of notifications."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class JobSetCreated(Event, frozen=True):
     name: str
     jobs: int = 0
     submitted_by: str = ""
-    """Whose it is."""
+    """Its owner."""
 
 
 @event("jobset.changed", about=JOB_SET.plural)
@@ -52,7 +52,7 @@ class JobSetDecided(Event, frozen=True):
 
 @event("jobset.noted", about=JOB_SET.plural)
 class JobSetNoted(Event, frozen=True):
-    """Something to know about a job set, in the words of Kubernetes' events."""
+    """A message about a job set, in the words of Kubernetes' events."""
 
     job_set: str
     name: str
@@ -64,7 +64,7 @@ class JobSetNoted(Event, frozen=True):
 
 @event("jobset.ended", about=JOB_SET.plural)
 class JobSetEnded(Event, frozen=True):
-    """A job set is over; final."""
+    """A job set ended; final."""
 
     job_set: str
     name: str
@@ -84,14 +84,14 @@ class JobSetDeleted(Event, frozen=True):
 
 @event("array.ended", about=ARRAY.plural)
 class ArrayEnded(Event, frozen=True):
-    """An array is over; final."""
+    """An array ended; final."""
 
     array: str
     name: str
     outcome: str
     """``Succeeded``, ``Failed`` or ``Cancelled``."""
     succeeded: int
-    """Number of tasks that did."""
+    """Number of tasks that succeeded."""
     failed: int
     cancelled: int
     reason: str
@@ -107,7 +107,7 @@ class ArrayDeleted(Event, frozen=True):
 
 @event("workload.quarantined")
 class WorkloadQuarantined(Event, frozen=True):
-    """An error inside Holdfast while handling a workload; it is left alone, and no others are affected."""
+    """An error inside Holdfast while handling a workload: it is not handled any more, and no others are affected."""
 
     workload: str
     """Its id."""

@@ -1,1 +1,1 @@
-"""Terms that people and programs share, and that need nothing else: what is asked for, and how work stands."""
+"""Terms that people and programs share, and that need nothing else: resources, kinds and states of work, settings."""

@@ -1,8 +1,8 @@
-"""What each kind of entry is called that operators write: queues, policies, failure categories, notifiers.
+"""The names of each kind of entry that operators write: queues, policies, failure categories, notifiers.
 
-An address, a command, a right, an event and a line of the audit log are about a kind by these words. What a kind is
-made of is its ``EntryKind`` in ``ports/entries.py``, how its manifest is read and written in ``dialects/manifests.py``,
-and what is particular about it a subclass of ``Entries`` in ``service/operations/catalogue.py``.
+Addresses, commands, rights, events and the audit log use these names. The class of an entry is in ``ports/entries.py``
+(``EntryKind``), how its manifest is read and written in ``dialects/manifests.py``, and what is particular about it in a
+subclass of ``Entries`` in ``service/operations/catalogue.py``.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ class EntryInfo(NamedTuple):
     """One kind of entry."""
 
     noun: str
-    """What messages call one."""
+    """Its name in messages."""
     plural: str
-    """Of the collection, in addresses."""
+    """The name of the collection in addresses."""
     spellings: tuple[str, ...]
-    """How a person may write it, without hyphens and in lower case: how one is printed, then how several are."""
+    """Accepted spellings, without hyphens and in lower case; the first two are printed, for one and for several."""
     manifest: str
     """Its kind in manifests."""
     versioned: bool = False
-    """Whether each change is a revision, and one can be written only as long as it has a revision, by ``If-Match``."""
+    """Whether each change is a revision, and a write may require the current revision, by ``If-Match``."""
     private: bool = False
     """Whether only operators see it."""
 
     @property
     def subject(self) -> SubjectName:
-        """What the audit log and the table of rights call it."""
+        """Its name in the audit log and the table of rights."""
         return SubjectName(self.noun.replace(" ", "-"))
 
     @property
     def family(self) -> str:
-        """The first word of its events."""
+        """The first word of its events' names."""
         return self.noun.rpartition(" ")[2]
 
 
@@ -62,4 +62,4 @@ NOTIFIER = EntryInfo(
 QUEUE = EntryInfo(noun="queue", plural="queues", spellings=("queue", "queues", "q"), manifest="Queue")
 
 ENTRIES = {info.subject: info for info in (CATEGORY, POLICY, NOTIFIER, QUEUE)}
-"""Every kind, in the order in which ``apply`` writes them: policies name categories, queues name both and notifiers."""
+"""All kinds, in the order in which ``apply`` writes them: policies name categories, queues name both and notifiers."""

@@ -1,6 +1,6 @@
-"""What each kind of work is called, where it can be, and how it ends: everything that people meet of a kind.
+"""The names, states and actions of each kind of work, as people see them.
 
-Messages, lists and their filters, commands, the audit log and notifications read it here.
+Messages, lists and their filters, commands, the audit log and notifications use these.
 """
 
 from __future__ import annotations
@@ -15,52 +15,52 @@ if TYPE_CHECKING:
 
 
 SubjectName = NewType("SubjectName", str)
-"""What the audit log and the table of rights call a kind of thing."""
+"""The name of a kind of object in the audit log and the table of rights."""
 
 
 class KindInfo(NamedTuple):
     """One kind of work."""
 
     name: str
-    """As it is stored, and as programs are told."""
+    """Its name in the store and for programs."""
     noun: str
-    """What messages call one."""
+    """Its name in messages."""
     plural: str
-    """Of the collection: in addresses, and on the command line."""
+    """The name of the collection in addresses and on the command line."""
     spellings: tuple[str, ...]
-    """How a person may write it, without hyphens and in lower case; the first is how it is printed."""
+    """Accepted spellings, without hyphens and in lower case; the first is printed."""
     subject: SubjectName
-    """In the audit log, and in the table of rights."""
+    """Its name in the audit log and the table of rights."""
     states: tuple[str, ...]
-    """Where one can be, in the order it usually comes through them."""
+    """Its states, in their usual order."""
     success: str
-    """How one ends well."""
+    """The state after success."""
     ended: frozenset[str]
-    """How one ends."""
+    """The final states."""
     paused: Mapping[str, str]
-    """States in which it does not go on by itself, each with what is said of it; ``{0}`` is its name."""
+    """States in which it does not continue by itself, each with a message; ``{0}`` is its name."""
     aside: tuple[str, ...] = ()
-    """States that nobody waits for: of what goes away, or is not ours to run."""
+    """States that nobody waits for, because it is being deleted, or run by another controller."""
     steered: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    """What a person can ask of several that nobody named, and of those in which states."""
+    """Actions on several unnamed ones, with the states in which they apply."""
     acts: tuple[str, ...] = ()
-    """What can be asked of one that is named, beside to delete it, in the words of addresses and commands."""
+    """Actions on a named one, besides deletion, as in addresses and commands."""
     parts: str = ""
-    """What it is made of, if of others."""
+    """The name of its parts, if it is made of jobs."""
     manifest: str = ""
-    """Its kind in manifests, if it is written as a whole."""
+    """Its kind in manifests, if it has manifests of its own."""
     package: str = ""
-    """Where its code is, if in one place: ``model`` with ``STORED``, ``rules`` with ``RULES``, ``manifest`` with
+    """The package of its code, if there is one: ``model`` with ``STORED``, ``rules`` with ``RULES``, ``manifest`` with
     ``read``, ``operations`` with ``OPERATIONS``, and ``views``."""
 
     @property
     def awaited(self) -> tuple[str, ...]:
-        """States that can be waited for."""
+        """The states that can be waited for."""
         return tuple(state for state in self.states if state not in self.aside)
 
     @property
     def moving(self) -> tuple[str, ...]:
-        """States that a server would change."""
+        """The states that change without a user."""
         return tuple(state for state in self.states if state not in self.ended and state not in self.paused)
 
 
@@ -123,9 +123,9 @@ JOB_SET = KindInfo(
     manifest="JobSet",
 )
 KINDS = {kind.name: kind for kind in (JOB, ARRAY, JOB_SET)}
-"""Every kind, by its name."""
+"""All kinds by name."""
 
 
 def info_of(kind: str | None) -> KindInfo:
-    """Return what is known of a kind; of one that nobody knows, as damage may say, what is known of jobs."""
+    """Return the info of a kind; for an unknown kind, as in damaged records, that of jobs."""
     return KINDS.get(kind or "", JOB)

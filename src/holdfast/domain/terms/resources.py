@@ -1,11 +1,11 @@
-"""What capacity a run asks for and a place offers."""
+"""The capacity that a run requests and a node offers."""
 
 from __future__ import annotations
 
 from holdfast.domain.record import Struct
 
 Amounts = tuple[tuple[str, int], ...]
-"""Thousandths by name, in order of name."""
+"""Thousandths by name, sorted by name."""
 
 
 class Resources(Struct, frozen=True, order=True):
@@ -14,17 +14,17 @@ class Resources(Struct, frozen=True, order=True):
     cpu_m: int = 1000
     """Millicores."""
     memory: int = 0
-    """Bytes; as a request 0 means no limit and none reserved."""
+    """Bytes; in a request, 0 reserves none and sets no limit."""
     gpu: int = 0
     """Whole GPUs."""
     share_m: int = 0
-    """Thousandths of one more GPU; a request for a share of one has no whole ones."""
+    """Thousandths of one more GPU; a request for a share has no whole GPUs."""
     named: Amounts = ()
-    """Whatever else is counted, by name and in order of it, in thousandths: ``(("licence/matlab", 1000),)``."""
+    """Other resources in thousandths, sorted by name: ``(("licence/matlab", 1000),)``."""
 
     @property
     def gpus(self) -> float:
-        """GPUs with shares of them; exact in thousandths."""
+        """GPUs including shares; exact in thousandths."""
         return self.gpu + self.share_m / 1000
 
     def fits(self, free: Resources) -> bool:
@@ -37,14 +37,14 @@ class Resources(Struct, frozen=True, order=True):
         )
 
     def amount_of(self, name: str) -> int:
-        """Return how much there is of what is counted by a name, in thousandths."""
+        """Return the amount of a named resource, in thousandths."""
         for key, amount in self.named:
             if key == name:
                 return amount
         return 0
 
     def beside(self, request: Resources) -> Resources:
-        """Return what is left beside a request; nothing of GPUs if it wants any, as they may not be alike."""
+        """Return what a request leaves; no GPUs if it wants any, because they may not be equal."""
         gpus = request.gpu or request.share_m
         left = ((name, amount - request.amount_of(name)) for name, amount in self.named)
         return Resources(
@@ -56,7 +56,6 @@ class Resources(Struct, frozen=True, order=True):
         )
 
     def __add__(self, other: Resources) -> Resources:
-        """Sum, per dimension."""
         return Resources(
             self.cpu_m + other.cpu_m,
             self.memory + other.memory,
@@ -66,7 +65,7 @@ class Resources(Struct, frozen=True, order=True):
         )
 
     def __sub__(self, other: Resources) -> Resources:
-        """Difference, per dimension; may be negative when a node shrank under its load."""
+        # The difference is negative if a node shrank under its load.
         return Resources(
             self.cpu_m - other.cpu_m,
             self.memory - other.memory,
@@ -78,7 +77,7 @@ class Resources(Struct, frozen=True, order=True):
 
 def _sum(amounts: Amounts, other: Amounts, sign: int) -> Amounts:
     if len(amounts) == len(other) == 1 and amounts[0][0] == other[0][0]:
-        # Most pods and nodes have nothing by name but the number of pods.
+        # The only named resource of most pods and nodes is the number of pods.
         (name, before), (_, amount) = amounts[0], other[0]
         after = before + sign * amount
         return ((name, after),) if after else ()
@@ -89,16 +88,16 @@ def _sum(amounts: Amounts, other: Amounts, sign: int) -> Amounts:
 
 
 PODS = "pods"
-"""Counts the pods of job sets and Kubernetes Jobs, whatever else they request: a node takes only so many at a time."""
+"""The named resource that counts the pods of job sets and Kubernetes Jobs: a node takes only so many at a time."""
 DEFAULT_MAX_PODS = 110
-"""What a node takes that does not say how many: the kubelet's ``maxPods``."""
+"""The number of pods of a node that reports none: the kubelet's ``maxPods``."""
 ONE_POD = Resources(0, named=((PODS, 1000),))
 UNLIMITED = Resources(10**12, 1 << 60, 10**9, named=((PODS, 10**12),))
-"""What a place offers that takes whatever comes, because an engine behind it has a queue of its own."""
+"""The capacity of a place that accepts everything, because its engine has a queue of its own."""
 
 
 def with_max_pods(capacity: Resources) -> Resources:
-    """Return a node's capacity with how many pods it takes, the default unless it says that itself."""
+    """Return a node's capacity with its number of pods, by default ``DEFAULT_MAX_PODS``."""
     if any(name == PODS for name, _ in capacity.named):
         return capacity
     return capacity + Resources(0, named=((PODS, DEFAULT_MAX_PODS * 1000),))

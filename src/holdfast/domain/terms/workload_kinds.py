@@ -1,11 +1,11 @@
-"""The kinds of workload as they are stored: who looks after one."""
+"""The kinds of workload as stored, which determine the reconciler."""
 
 from __future__ import annotations
 
 GANG = "gang"
 KUBEJOB = "kubejob"
 JOB_KINDS = {kind: kind for kind in (GANG, KUBEJOB)}
-"""The kinds whose workloads are jobs; looking one up refuses every other word."""
+"""The kinds whose workloads are jobs; looking up any other word fails."""
 JOBSET = "jobset"
 ARRAY = "array"
 UNREAD = "job"

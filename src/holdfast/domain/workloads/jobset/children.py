@@ -1,4 +1,4 @@
-"""The jobs of a set: which are past, failed or active, and what to do with them."""
+"""The jobs of a set: which are previous, failed or active, and which to create or change."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 _name, _group = attrgetter("name"), attrgetter("group")
 
 
-class Sorted(Struct, gc=True):
-    """The jobs of a set."""
+class SortedJobs(Struct, gc=True):
+    """The jobs of a set, sorted by what to do with them."""
 
     present: set[str] = field(default_factory=set)
-    """Every name still taken."""
+    """All names in use."""
     by_group: Counter[str] = field(default_factory=Counter)
-    """How many of them each replicated job has."""
+    """The number of jobs of each replicated job."""
     previous: list[Child] = field(default_factory=list)
-    """Of an earlier attempt: they must go."""
+    """Jobs of earlier attempts, which must go."""
     failed: list[Child] = field(default_factory=list)
     """Failed and not judged yet."""
     left: list[Child] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Sorted(Struct, gc=True):
     active: list[Child] = field(default_factory=list)
 
     def delete_previous(self) -> None:
-        """Leave out the jobs of earlier attempts that are gone as soon as they are deleted: their names are free."""
+        """Remove the jobs of earlier attempts that are gone as soon as they are deleted, which frees their names."""
         for child in self.previous:
             if child.at_once:
                 self.present.discard(child.name)
@@ -51,12 +51,12 @@ def is_previous(state: JobSetState, child: Child) -> bool:
     return child.restart < state.restarts or child.job_restart < state.restarts_of(child.group, child.index)
 
 
-def sort(spec: JobSetSpec, state: JobSetState, children: Iterable[Child]) -> Sorted:
-    """Sort jobs as observed."""
+def sort(spec: JobSetSpec, state: JobSetState, children: Iterable[Child]) -> SortedJobs:
+    """Sort the observed jobs."""
     certain = spec.failure is not None and spec.failure.on_certain
     alone = {*state.job_restarts, *state.group_restarts}
     children = list(children)
-    sorted_children, restarts, working, active = Sorted(), state.restarts, ChildPhase.ACTIVE, []
+    sorted_children, restarts, working, active = SortedJobs(), state.restarts, ChildPhase.ACTIVE, []
     sorted_children.present = set(map(_name, children))
     sorted_children.by_group = Counter(map(_group, children))
     for child in children:
@@ -73,7 +73,7 @@ def sort(spec: JobSetSpec, state: JobSetState, children: Iterable[Child]) -> Sor
     return sorted_children
 
 
-def group_statuses(spec: JobSetSpec, jobs: Sorted) -> tuple[GroupStatus, ...]:
+def group_statuses(spec: JobSetSpec, jobs: SortedJobs) -> tuple[GroupStatus, ...]:
     """Count the jobs of the current generation by replicated job."""
     needed: dict[str, int] = {}
     for group in spec.replicated_jobs:
@@ -105,11 +105,13 @@ class ChildrenToCreate(Struct, frozen=True):
     """Whether jobs that may run do not exist yet, whether created now or waiting."""
 
 
-def create(spec: JobSetSpec, state: JobSetState, jobs: Sorted, allowed: Iterable[ReplicatedJob]) -> ChildrenToCreate:
+def create(
+    spec: JobSetSpec, state: JobSetState, jobs: SortedJobs, allowed: Iterable[ReplicatedJob]
+) -> ChildrenToCreate:
     """Create the jobs that are missing, may start, and whose names are free.
 
-    A job keeps its name until it has gone. With ``BlockingRecreate`` nothing is created while any job of a past
-    attempt is there; nothing in back-off is created.
+    A job keeps its name until it is gone. With ``BlockingRecreate`` nothing is created while any job of an earlier
+    attempt exists. Jobs in back-off are not created.
     """
     blocked = bool(jobs.previous) and (
         spec.failure is not None and spec.failure.strategy is RestartStrategy.BLOCKING_RECREATE
@@ -140,8 +142,10 @@ def create(spec: JobSetSpec, state: JobSetState, jobs: Sorted, allowed: Iterable
     return ChildrenToCreate(tuple(ready), missing)
 
 
-def adjust(spec: JobSetSpec, jobs: Sorted, allowed: Container[str]) -> list[ResizeChild | SuspendChild | ResumeChild]:
-    """Give jobs the size their templates have now; suspend them with their set, and resume those that may start."""
+def adjust(
+    spec: JobSetSpec, jobs: SortedJobs, allowed: Container[str]
+) -> list[ResizeChild | SuspendChild | ResumeChild]:
+    """Resize jobs to their templates, suspend them with their set, and resume those that may start."""
     orders: list[ResizeChild | SuspendChild | ResumeChild] = []
     for child in jobs.active:
         group = spec.by_name.get(child.group)
@@ -157,7 +161,7 @@ def adjust(spec: JobSetSpec, jobs: Sorted, allowed: Container[str]) -> list[Resi
 
 
 def job_labels(spec: JobSetSpec, job: CreateChild, *, uid: str = "") -> dict[str, str]:
-    """Return the labels of a job, which its pods and the annotations of both repeat."""
+    """Return the labels of a job; its pods have the same, and both have them as annotations."""
     group = spec.by_name[job.group]
     before, members = spec.in_groups[job.group]
     labels = {
@@ -181,7 +185,7 @@ def job_labels(spec: JobSetSpec, job: CreateChild, *, uid: str = "") -> dict[str
 
 
 def pod_environment(spec: JobSetSpec, job: CreateChild, pod: int, *, uid: str) -> dict[str, str]:
-    """Return the environment of the pod with a completion index; upstream sets only that index."""
+    """Return the environment of the pod with a completion index; upstream sets only the index."""
     group = spec.by_name[job.group]
     before, members = spec.in_groups[job.group]
     variables = {
@@ -206,7 +210,7 @@ def pod_environment(spec: JobSetSpec, job: CreateChild, pod: int, *, uid: str) -
 
 
 def plan_of(plan: PodPlan, spec: JobSetSpec, group: ReplicatedJob) -> PodPlan:
-    """Return the plan of a set's pods: with its policies, its topology, and how it restarts."""
+    """Return the plan of a set's pods, with the set's policies, topology and restart settings."""
     policy = spec.failure
     return evolve(
         plan,

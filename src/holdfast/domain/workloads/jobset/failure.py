@@ -1,9 +1,9 @@
-"""Decides what follows when jobs of a set have failed: fail it, restart it, restart a part of it, leave them failed.
+"""Decides what follows when jobs of a set have failed: fail the set, restart it or a part of it, or leave them failed.
 
-Each failure is judged once per (job, attempt): a restart makes the failed job a past one, and ``FailJob``
-is remembered. A restart of the whole set answers all of its failures, so it counts once. ``maxRestarts`` is one budget,
-shared by every counted restart of the set, its replicated jobs and its jobs; rules and replicated jobs can have their
-own limits. Reasons and messages are upstream's.
+Each failure is judged once per (job, attempt): a restart makes the failed job a previous one, and jobs left by
+``FailJob`` are stored. A restart of the whole set answers all of its failures, so it counts once. ``maxRestarts`` is a
+single budget, shared by all counted restarts of the set, its replicated jobs and its jobs; rules and replicated jobs
+can have their own limits. Reasons and messages are upstream's.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class LimitReached(Exception):
     """A limit allows no further restart."""
 
     def __init__(self, reason: str, message: str, limits: tuple[LimitUse, ...] = ()) -> None:
-        """Keep the reason and message of the set's failure, and the limits checked; the last one is spent."""
+        """``limits`` are those that were checked; the last one is spent."""
         super().__init__(message)
         self.reason = reason
         self.message = message
@@ -67,7 +67,7 @@ class Budget:
     def __init__(
         self, spec: JobSetSpec, policy: FailurePolicy, state: JobSetState, now: float, *, allowed: bool
     ) -> None:
-        """Start from a state; grants nothing unless restarts are allowed at all."""
+        """Start from a state; without ``allowed``, no restart is granted."""
         self._allowed = allowed
         self._spec = spec
         self._policy = policy
@@ -121,7 +121,7 @@ class Budget:
         return limits
 
     def grant(self, scope: RestartScope, rule: str, child: Child, *, counted: bool) -> int:
-        """Count one restart; return how often its rule has restarted anything."""
+        """Count one restart; returns how many restarts its rule has granted."""
         times = self._rules[rule] = self._rules.get(rule, 0) + 1
         if scope is RestartScope.SET:
             self._restarts += 1
@@ -166,11 +166,11 @@ _RESTARTS: dict[SetAction, tuple[RestartScope, bool]] = {
     SetAction.RESTART_JOB: (RestartScope.JOB, True),
     SetAction.RESTART_JOB_UNCOUNTED: (RestartScope.JOB, False),
 }
-"""What each restart restarts, and whether it uses up ``maxRestarts``."""
+"""The scope of each restart, and whether it counts against ``maxRestarts``."""
 
 
 class Judged(Struct, frozen=True):
-    """The result of judging."""
+    """The result of judging failures."""
 
     state: JobSetState
     decisions: tuple[SetDecision, ...]
@@ -188,8 +188,8 @@ def judge(
     """Judge failed jobs, none of which has been judged before.
 
     Args:
-        spec: What the set asks for.
-        state: Before.
+        spec: The set's specification.
+        state: The set's state before.
         failures: The failed jobs of the current attempts, at least one.
         now: The time.
         restarts_allowed: Whether the operator allows any restart (``globalMaxRetries`` is not 0).
@@ -224,7 +224,7 @@ class _Judging:
         self._decisions: list[SetDecision] = []
         self._events: list[SetEvent] = []
         self._over: Transition | None = None
-        """The set restarts or has ended: nothing further can be judged."""
+        """Set once the set restarts or has ended: no further failure is judged."""
 
     def run(self, failures: Sequence[Child]) -> Judged:
         """Judge failures, except those that a restart of their replicated job has just answered."""
@@ -261,7 +261,7 @@ class _Judging:
                 state,
                 left_failed=self._left_failed,
                 not_before=self._not_before,
-                streaks=self._still_quick(),
+                streaks=self._open_streaks(),
                 healthy_since=None,
             )
         return Judged(state, tuple(self._decisions), (*self._events, *turned.events))
@@ -290,14 +290,14 @@ class _Judging:
             self._left_failed.pop(child.name, None)
 
     def _forget(self, group: str) -> None:
-        """Forget which jobs of a replicated job were left failed: they restart."""
+        """Forget the jobs of a replicated job that were left failed, because they restart."""
         prefix = f"{self._spec.name}-{group}-"
         mine = [name for name in self._left_failed if name.startswith(prefix) and name[len(prefix) :].isdecimal()]
         for name in mine:
             del self._left_failed[name]
 
     def _delay(self, rule_match: RuleMatch, times: int) -> float:
-        """Begin the back-off of what is restarted; restarts that no limit ends get one even where none is asked for."""
+        """Begin the back-off of a restart; uncounted restarts get one even if none is set."""
         scope, counted = _RESTARTS[rule_match.rule.action]
         whole, group, job = backoff_keys(rule_match.child.group, rule_match.child.name)
         key = {RestartScope.SET: whole, RestartScope.GROUP: group, RestartScope.JOB: job}[scope]
@@ -307,13 +307,13 @@ class _Judging:
         elif counted or self._policy.pace is None:
             return 0.0
         else:
-            delay = self._paced(key, rule_match.child, self._policy.pace)
+            delay = self._pace_delay(key, rule_match.child, self._policy.pace)
         if delay:
             self._not_before[key] = max(self._not_before.get(key, 0.0), self._now + delay)
         return delay
 
-    def _paced(self, key: str, child: Child, pace: RestartPace) -> float:
-        """Count a restart in its streak, and say how long what is restarted waits."""
+    def _pace_delay(self, key: str, child: Child, pace: RestartPace) -> float:
+        """Count a restart in its streak, and return its delay."""
         before = self._streaks.get(key, Streak(0, self._now))
         lasted = child.failed_at - before.due
         times = 1 if lasted >= pace.reset_after_s else before.times + (lasted <= pace.within_s)
@@ -322,8 +322,8 @@ class _Judging:
         self._streaks[key] = Streak(times, self._now + delay)
         return delay
 
-    def _still_quick(self) -> dict[str, Streak]:
-        """Leave out the streaks of what has lasted."""
+    def _open_streaks(self) -> dict[str, Streak]:
+        """Return the streaks that have not ended yet."""
         pace = self._policy.pace
         if pace is None:
             return {}

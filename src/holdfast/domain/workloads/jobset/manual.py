@@ -1,6 +1,6 @@
-"""Restarts a set, a replicated job or a job on a user's request; counts against no limit, and waits for no back-off.
+"""Restarts a set, a replicated job or a job on a user's request, without counting against a limit or any back-off.
 
-Only marks attempts as past; the next pass does the rest.
+It only marks attempts as previous; the next pass does the rest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REASON = "RestartedByUser"
 
 
 def restart_set(spec: JobSetSpec, state: JobSetState, now: float) -> Transition:
-    """Restart every job, finished ones too.
+    """Restart every job, even finished ones.
 
     Raises:
         Conflict: The set has ended.

@@ -1,6 +1,6 @@
-"""The specification of a job set, already validated, and the names of its jobs and pods.
+"""The validated specification of a job set, and the names of its jobs and pods.
 
-Fields and defaults are upstream's (``jobset.x-k8s.io/v1alpha2``); those beyond it say so.
+Fields and defaults are upstream's (``jobset.x-k8s.io/v1alpha2``), unless marked as beyond it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from holdfast.domain.workloads.kubejob.program import Program
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 
 CONTROLLER = "jobset.sigs.k8s.io/jobset-controller"
-"""The ``managedBy`` that means us; a set managed by anyone else is left alone."""
+"""The ``managedBy`` of Holdfast's sets; a set managed by another controller is left alone."""
 DEFAULT_GROUP = "default"
 QUEUE_LABEL = "holdfast.dev/queue"
-"""Names the queue of what is written as for Kubernetes."""
+"""The label that names the queue in manifests written for Kubernetes."""
 GROUP = "holdfast.dev/group"
-"""The annotation that names its group."""
+"""The annotation that names the group."""
 
 
 class RestartStrategy(StrEnum):
@@ -36,7 +36,7 @@ class RestartStrategy(StrEnum):
     BLOCKING_RECREATE = "BlockingRecreate"
     """Nothing starts until every job of the old generation is gone."""
     IN_PLACE = "InPlaceRestart"
-    """Programs restart behind a barrier, without giving up their place."""
+    """Programs restart behind a barrier and keep their places."""
 
 
 class Operator(StrEnum):
@@ -47,14 +47,14 @@ class Operator(StrEnum):
 
 
 class StartupOrder(StrEnum):
-    """In which order replicated jobs start."""
+    """The order in which replicated jobs start."""
 
     ANY_ORDER = "AnyOrder"
     IN_ORDER = "InOrder"
 
 
 class DependencyStatus(StrEnum):
-    """What a replicated job waits for in another."""
+    """The status of another replicated job that one waits for."""
 
     READY = "Ready"
     """Each of its jobs is ready or has ended."""
@@ -83,13 +83,13 @@ class ReplicatedJob(Struct, frozen=True, kw_only=True):
     max_restarts: int | None = None
     """Beyond upstream: counted restarts that jobs of this template may cause; ``None`` is no limit of its own."""
     retry_policies: tuple[str, ...] = ()
-    """Beyond upstream: named policies that may run a failed job again before its set hears of it."""
+    """Beyond upstream: named policies that may restart a failed pod before its set sees the failure."""
     topology: str | None = None
-    """Node label whose value, a domain, each of its jobs has to itself."""
+    """Node label whose value is a domain that each of its jobs has exclusively."""
 
     @property
     def ready_pods(self) -> int:
-        """How many pods make one of its jobs ready."""
+        """The number of ready pods that make one of its jobs ready."""
         done = self.job.completions
         return self.job.parallelism if done is None else min(self.job.parallelism, done)
 
@@ -99,39 +99,39 @@ class SuccessPolicy(Struct, frozen=True):
 
     operator: Operator = Operator.ALL
     targets: tuple[str, ...] = ()
-    """Replicated jobs that count; none is all."""
+    """Replicated jobs that count; empty is all."""
 
 
 class RestartPace(Struct, frozen=True):
-    """Beyond upstream: how restarts that no limit ends are delayed where they follow each other quickly."""
+    """Beyond upstream: how uncounted restarts are delayed if they follow each other quickly."""
 
     at_once: int = 20
-    """How many of a set, a replicated job or a job are not delayed."""
+    """How many restarts of a set, a replicated job or a job are not delayed."""
     backoff: Backoff = Backoff(initial_s=1.0, max_s=300.0, multiplier=2.0)
-    """Before the further ones: a program that cannot start would otherwise be restarted hundreds of times a second."""
+    """The delay of further ones, or a program that cannot start would be restarted hundreds of times a second."""
     within_s: float = 60.0
-    """Restarts follow each other quickly if what was restarted fails again this soon."""
+    """A restart follows quickly if what was restarted fails again within this time."""
     reset_after_s: float = 600.0
-    """What has lasted this long is healthy, and its restarts are counted from 0 again."""
+    """After running for this long, restarts are counted from 0 again."""
 
 
 class FailurePolicy(Struct, frozen=True, kw_only=True):
     """What happens when a job has failed; a set without one fails on its first failed job."""
 
     max_restarts: int = 0
-    """Counted restarts the set may have, shared by every action that counts."""
+    """How many counted restarts the set may have, over all actions that count."""
     strategy: RestartStrategy = RestartStrategy.RECREATE
     rules: tuple[SetRule, ...] = ()
     backoff: Backoff | None = None
-    """Beyond upstream: delay before what is restarted starts; upstream has none."""
+    """Beyond upstream: the delay before a restart; upstream has none."""
     pace: RestartPace | None = RestartPace()
-    """Of uncounted restarts without a back-off of their own; ``None``: upstream's, which is none."""
+    """The pace of uncounted restarts without their own back-off; ``None`` delays none, like upstream."""
     window_s: float | None = None
-    """Beyond upstream: only counted restarts of the last ``window_s`` seconds use up ``max_restarts``."""
+    """Beyond upstream: only counted restarts within the last ``window_s`` seconds count against ``max_restarts``."""
     reset_after_s: float | None = None
-    """Beyond upstream: all jobs ready for this long restores the whole budget."""
+    """Beyond upstream: the whole budget is restored after all jobs have been ready for this long."""
     on_certain: bool = False
-    """Beyond upstream: act when a job is certain to fail, not only when its last pod has gone."""
+    """Beyond upstream: act when a job is certain to fail, rather than when its last pod is gone."""
 
 
 class Network(Struct, frozen=True):
@@ -167,16 +167,16 @@ class JobSetSpec(Struct, frozen=True, kw_only=True, dict=True, gc=True):
     total_deadline_s: float | None = None
     """Beyond upstream: from the set's first start, over all restarts."""
     kill_timeout_s: float | None = None
-    """Beyond upstream: how long a job may take to go before it is ended by force."""
+    """Beyond upstream: how long a job may take to stop before it is killed."""
     queue: str = ""
     priority: int = 0
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     volume_claims: tuple[Mapping[str, Any], ...] = ()
     notify: tuple[Notify, ...] = ()
-    """Beyond upstream: who is told of its end, besides those its queue names."""
+    """Beyond upstream: its notifiers, besides those of its queue."""
     after: tuple[Dependency, ...] = ()
-    """Beyond upstream: what has to happen before it has any job."""
+    """Beyond upstream: the dependencies that must be met before it creates any job."""
 
     @property
     def queue_name(self) -> str:
@@ -189,7 +189,7 @@ class JobSetSpec(Struct, frozen=True, kw_only=True, dict=True, gc=True):
         return self.annotations.get(GROUP, "")
 
     def waits_for(self, met: Sequence[int]) -> str:
-        """Say what it still waits for, given the places of what has happened; empty once all has."""
+        """Say what it still waits for, given the positions of met dependencies; empty if nothing."""
         return "" if len(met) == len(self.after) else waits_for(self.after, met)
 
     @cached_property
@@ -232,22 +232,22 @@ NAMESPACE = "default"
 
 
 def job_name(set_name: str, group: str, index: int) -> str:
-    """Name a job."""
+    """Return the name of a job."""
     return f"{set_name}-{group}-{index}"
 
 
 def clash(job: str, new: str, holder: str) -> str:
-    """Say that two sets would have a job of one name, as ``a`` with ``b-c`` and ``a-b`` with ``c`` would."""
+    """Say that two sets would have a job of the same name, as ``a`` with ``b-c`` and ``a-b`` with ``c`` would."""
     return f"job set {new!r} would have a job {job!r}, and so has job set {holder!r}"
 
 
 def pod_name(set_name: str, group: str, index: int, pod: int) -> str:
-    """Name a pod; its host name, too."""
+    """Return the name of a pod, which is also its host name."""
     return f"{set_name}-{group}-{index}-{pod}"
 
 
 def subdomain(spec: JobSetSpec) -> str:
-    """Name the domain of its pods' host names."""
+    """Return the domain of its pods' host names."""
     return spec.network.subdomain or spec.name
 
 

@@ -1,26 +1,24 @@
-"""One pass over a job set: its specification, its state and its jobs in, the new state and what to do out.
+"""Reconciles a job set in passes: its specification, state and jobs in, the new state and orders out.
 
-The order of a pass is upstream's and observable: jobs of past attempts go; failure beats success; after a failure
-nothing is created in the same pass. Idempotent: the orders of a pass and the state are connected only by the attempt
+The order of a pass is upstream's and observable: jobs of previous attempts go; failure beats success; after a failure
+nothing is created in the same pass. A pass is idempotent: its orders and the state are connected only by the attempt
 numbers of jobs, so the next pass repairs a crash anywhere. Store the state before acting.
 
-Restarting in place (``restart_in_place``): programs restart where they are, as placing hundreds of pods anew takes
-longer than what is lost. But they belong together: one that starts while others still run the attempt before would
-find peers that are about to be stopped, or none. So they meet at a barrier. Each pod counts its own attempts and only
-ever goes up; a pod whose program fails goes to its next attempt and waits there, with its place. Two numbers of the
-set are all that is shared, and both only grow:
+Restarting in place (``restart_in_place``): programs restart where they are, because placing hundreds of pods anew takes
+longer than the work that is lost. But they belong together: a program that starts while others still run the attempt
+before would find peers that are about to be stopped, or none. So they meet at a barrier. Each pod counts its own
+attempts, which only grow; a pod whose program fails goes to its next attempt and waits there, with its place. Only two
+numbers of the set are shared, and both only grow:
 
-- ``in_place_previous``: whatever is at this attempt or below has to stop. As soon as one pod is at attempt *n*, it is
-  *n* - 1; the programs that ran on are stopped by it, which is how they learn of the failure, and come to *n* as
-  well.
-- ``in_place_current``: the attempt that may run. It becomes *n* once all pods are there and at the same, and only
-  then programs start.
+- ``in_place_previous``: every program at this attempt or below must stop. As soon as one pod is at attempt *n*, it is
+  *n* - 1; it stops the programs that still run, which is how they learn of the failure, and they come to *n* as well.
+- ``in_place_current``: the attempt that may run. It becomes *n* once all pods are at *n*, and only then programs start.
 
-Pods report and are told at different times, some twice, some after a crash of the controller: as nothing goes down
-and each step says where to be rather than what to do, a report that is late or repeated changes nothing. A pod that
-is made anew begins where the others gather. Pods that are not there do not hold up the barrier: they have succeeded,
-or wait for what those at the barrier hold. What fails before it ever reaches the barrier would wait there for ever,
-so the restarts of any one container are bounded by the same limit as those of the set.
+Pods report and are told at different times, some twice, some after a crash of the controller. As no number decreases,
+and each step says where to be rather than what to do, a late or repeated report changes nothing. A new pod begins where
+the others gather. Missing pods do not hold up the barrier: they have succeeded, or wait for what those at the barrier
+hold. A pod that fails before it ever reaches the barrier would restart for ever, so the restarts of any one container
+are bounded by the same limit as those of the set.
 """
 
 from __future__ import annotations
@@ -54,7 +52,7 @@ from holdfast.domain.workloads.jobset.state import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from holdfast.domain.workloads.jobset.children import Sorted
+    from holdfast.domain.workloads.jobset.children import SortedJobs
     from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
 
 
@@ -207,7 +205,7 @@ class _Passing:
 
     def __init__(self, spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: ReconcileInput) -> None:
         self._spec, self._look, self._now = spec, look, look.now
-        self._jobs: Sorted = sort(spec, state, children)
+        self._jobs: SortedJobs = sort(spec, state, children)
         started_at = state.started_at
         if started_at is None and not spec.suspend:
             started_at = look.now

@@ -1,7 +1,7 @@
-"""Decides which rule of a set's failure policy takes which failed job.
+"""Decides which rule of a set's failure policy applies to each failed job.
 
-Rule-major: rules are tried in order over all failed jobs; within a rule the earliest failure comes first, ties by
-global index.
+Each rule in order is tried on all failed jobs; within a rule the earliest failure comes first, then the lowest global
+index.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LONGEST_QUOTE = 120
 
 
 class RuleMatch(Struct, frozen=True):
-    """A failed job and the rule that takes it; one without an index is ``DEFAULT_RULE``."""
+    """A failed job and the rule that applies to it; without an index, this is ``DEFAULT_RULE``."""
 
     child: Child
     index: int | None
@@ -75,7 +75,7 @@ class _Target(Struct, frozen=True):
 
 
 class _InSet(Struct, frozen=True):
-    """The job belongs to a replicated job; only the default action takes one that does not."""
+    """The job belongs to a replicated job; only the default action applies to one that does not."""
 
     def holds(self, child: Child, /) -> bool:
         return bool(child.group)
@@ -109,7 +109,7 @@ def _patterns(texts: tuple[str, ...]) -> tuple[Pattern, ...]:
 
 
 def taken(policy: FailurePolicy, failed: Sequence[Child]) -> Iterator[RuleMatch]:
-    """Yield every failed job with the rule that takes it, in the order of judging."""
+    """Yield every failed job with the rule that applies, in the order of judging."""
     left = sorted(failed, key=attrgetter("failed_at", "global_index", "name"))
     for index, rule in enumerate(policy.rules):
         matchers, passed = _matchers(rule), []
@@ -124,7 +124,7 @@ def taken(policy: FailurePolicy, failed: Sequence[Child]) -> Iterator[RuleMatch]
 
 
 def explained(policy: FailurePolicy, rule_match: RuleMatch) -> tuple[Considered, ...]:
-    """List every rule tried on a failed job, up to the one that took it."""
+    """List every rule tried on a failed job, up to the one that applied."""
     last = len(policy.rules) if rule_match.index is None else rule_match.index + 1
     tried: tuple[Considered, ...] = ()
     for rule in policy.rules[:last]:

@@ -1,8 +1,8 @@
-"""What is stored of a job set: its state between two passes, its conditions, and the log of what was decided.
+"""The stored record of a job set: its state, its conditions, and the log of decisions.
 
-Times are seconds since the epoch, UTC. Reasons and messages of conditions are upstream's, word for word. No condition
-is created with status False, and an unchanged one keeps its time. A set that ends, is suspended or has become ready is
-no longer restarting.
+Times are seconds since the epoch, UTC. Reasons and messages of conditions are upstream's, word for word. A condition is
+never created with status False, and an unchanged condition keeps its time. A set that ends, is suspended or becomes
+ready is no longer restarting.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def backoff_keys(group: str, name: str) -> tuple[str, str, str]:
-    """Return the keys a job's back-off may be kept under: its set's, its replicated job's and its own."""
+    """Return the keys under which a job's back-off may be stored: of its set, its replicated job and itself."""
     return "", f"group/{group}", f"job/{name}"
 
 
@@ -65,16 +65,16 @@ class Streak(Struct, frozen=True):
 
     times: int
     due: float
-    """When what was restarted last could start."""
+    """When the last restart was due."""
 
 
 class JobSetState(Struct, frozen=True, kw_only=True):
-    """What is remembered about a set."""
+    """The stored state of a set."""
 
     restarts: int = 0
-    """Of the whole set, counted or not."""
+    """Restarts of the whole set, counted or not."""
     restarts_counted: int = 0
-    """Those that used up ``maxRestarts``."""
+    """Restarts of the whole set that counted against ``maxRestarts``."""
     job_restarts: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     """Restarts of single jobs, by replicated job and index; they survive restarts of the set."""
     job_restarts_counted: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
@@ -86,28 +86,28 @@ class JobSetState(Struct, frozen=True, kw_only=True):
     blamed: Mapping[str, int] = field(default_factory=dict)
     """Counted restarts that jobs of each replicated job caused."""
     counted_at: tuple[float, ...] = ()
-    """When the counted restarts were, as far back as the policy's window goes."""
+    """Times of the counted restarts within the policy's window."""
     forgiven: int = 0
-    """Counted restarts a healthy period has given back."""
+    """Counted restarts that a healthy period has restored to the budget."""
     left_failed: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Jobs that ``FailJob`` left failed, with the attempt that was judged."""
+    """Jobs that ``FailJob`` left failed, with the judged attempt."""
     terminal: Terminal = Terminal.NONE
     conditions: tuple[SetCondition, ...] = ()
     groups: tuple[GroupStatus, ...] = ()
     started_at: float | None = None
     ended_at: float | None = None
     healthy_since: float | None = None
-    """Since when all of its jobs have been ready."""
+    """When all of its jobs became ready."""
     not_before: Mapping[str, float] = field(default_factory=dict)
-    """Back-off: the whole set (``""``), a replicated job or a job is not created before; see ``backoff_keys``."""
+    """Back-off: the whole set (``""``), a replicated job or a job is not created before this; see ``backoff_keys``."""
     streaks: Mapping[str, Streak] = field(default_factory=dict)
-    """What pace uncounted restarts have, by the same keys; without those that have been healthy since."""
+    """Streaks of uncounted restarts, by the same keys, without those that were healthy since."""
     in_place_previous: int | None = None
     in_place_current: int | None = None
     met: tuple[int, ...] = ()
-    """Places of what it waits for no longer, of all that has to happen before it starts."""
+    """Positions of the dependencies that it no longer waits for."""
     unmet: str = ""
-    """Why it was suspended instead of started: what can never happen any more; empty once it is resumed."""
+    """Why it was suspended instead of started: a dependency that can never be met; empty once it is resumed."""
 
     @property
     def counted(self) -> int:
@@ -118,7 +118,7 @@ class JobSetState(Struct, frozen=True, kw_only=True):
         return counted
 
     def restarts_of(self, group: str, index: int) -> int:
-        """Return a job's restarts apart from its set's: its own and its replicated job's."""
+        """Return the restarts of a job without its set's: its own and its replicated job's."""
         own = self.job_restarts.get(group)
         return self.group_restarts.get(group, 0) + (own.get(index, 0) if own else 0)
 
@@ -136,7 +136,7 @@ class JobSetState(Struct, frozen=True, kw_only=True):
 
     @property
     def telling(self) -> SetCondition | None:
-        """The condition that stands for the state."""
+        """The condition that determines the phase."""
         return next((self.condition(type_) for type_ in _BY_CONDITION if self.holds(type_)), None)
 
 
@@ -146,7 +146,7 @@ _BY_CONDITION = {
     "Suspended": JobSetPhase.SUSPENDED,
     "RestartingJobSet": JobSetPhase.RESTARTING,
 }
-"""Conditions that stand for a state, the weightiest first."""
+"""Phases by condition; the first condition that holds counts."""
 
 
 class SetEvent(Struct, frozen=True):
@@ -159,16 +159,16 @@ class SetEvent(Struct, frozen=True):
 
 
 class SetDecision(Struct, frozen=True, kw_only=True):
-    """What was decided about one failed job and why."""
+    """The decision about one failed job, and why."""
 
     job: str
     attempt: tuple[int, int]
     action: SetAction | None
-    """What the rule asked for; ``None`` when there is no failure policy at all."""
+    """The rule's action; ``None`` if there is no failure policy."""
     granted: bool
-    """Whether it was done; a spent limit fails the set instead."""
+    """Whether it is carried out; a spent limit fails the set instead."""
     reason: str
-    """Of the event or condition, word for word upstream's."""
+    """The reason of the event or condition, word for word upstream's."""
     message: str
     rule: str | None = None
     rule_index: int | None = None
@@ -182,7 +182,7 @@ class JobSet(Owner, frozen=True, kw_only=True):
     """One job set."""
 
     lenient: bool = False
-    """Whether its manifest was read leniently, and will be again."""
+    """Whether its manifest is read leniently."""
     state: JobSetState = JobSetState()
 
     kind = JOBSET
@@ -190,7 +190,7 @@ class JobSet(Owner, frozen=True, kw_only=True):
     noun = info.noun
 
     def phase(self, spec: JobSetSpec) -> str:
-        """Say in a word where it is."""
+        """Return its phase."""
         state = self.state
         if self.deleting:
             return JobSetPhase.DELETING
@@ -206,7 +206,7 @@ class JobSet(Owner, frozen=True, kw_only=True):
         return JobSetPhase.RUNNING
 
     def reason(self, spec: JobSetSpec) -> tuple[str, str]:
-        """Return the reason why it is where it is, and the message to it."""
+        """Return the reason of its phase, and the message."""
         state = self.state
         if state.unmet and spec.suspend and not state.terminal:
             return NEVER_SATISFIED, state.unmet
@@ -217,18 +217,18 @@ class JobSet(Owner, frozen=True, kw_only=True):
 
     @property
     def ended(self) -> str:
-        """How it has ended; empty until then."""
+        """How it ended; empty until then."""
         return self.state.terminal.value
 
     @property
     def ended_because(self) -> str:
-        """Why it has ended so."""
+        """Why it ended like this."""
         condition = self.state.condition(self.state.terminal.value)
         return condition.message if condition is not None else ""
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Count its jobs by how they ended, and its restarts, of all of it and of parts."""
+        """The numbers of its jobs by how they ended, and of all its restarts."""
         state = self.state
         of_jobs = (count for by_index in state.job_restarts.values() for count in by_index.values())
         return {
@@ -239,12 +239,12 @@ class JobSet(Owner, frozen=True, kw_only=True):
 
     @property
     def started_at(self) -> float | None:
-        """When it began."""
+        """When it started."""
         return self.state.started_at
 
     @property
     def outcome(self) -> str:
-        """How it has ended to those that wait for it: it was cancelled if it never started for want of something."""
+        """How it ended for its dependents: cancelled, if it never started because of a dependency."""
         if self.state.terminal is Terminal.COMPLETED:
             return JobState.SUCCEEDED.value
         condition = self.state.condition(self.ended)
@@ -259,16 +259,16 @@ class SetLogEntry(Struct, frozen=True, kw_only=True):
     at: float
     what: SetDecision | SetEvent
     seq: int = 0
-    """Given by the store; in order over all sets."""
+    """Assigned by the store, in order over all sets."""
 
 
 REACHED_MAX_RESTARTS = ("ReachedMaxRestarts", "jobset failed due to reaching max number of restarts")
 FAILED_JOBS = ("FailedJobs", "jobset failed due to one or more job failures")
 DEADLINE_EXCEEDED = ("DeadlineExceeded", "jobset was active longer than specified deadline")
 NEVER_SATISFIED = "DependencyNeverSatisfied"
-"""Why a set ends, or is suspended, without having started; the words are Slurm's."""
+"""The reason of a set that ends or is suspended before it started; the word is Slurm's."""
 MOST_NAMED = 10
-"""How many jobs left failed a message names."""
+"""How many failed jobs a message names."""
 
 
 class Transition(Struct, frozen=True):
@@ -284,7 +284,7 @@ class Transition(Struct, frozen=True):
 
 
 def turn(state: JobSetState, condition: SetCondition, *, event_type: str = "Normal") -> Transition:
-    """Set a condition; a repetition updates its reason and message, keeps its time and makes no event."""
+    """Set a condition; a repetition updates its reason and message, keeps its time and emits no event."""
     old = state.condition(condition.type)
     if old is None:
         if not condition.status:
@@ -300,7 +300,7 @@ def turn(state: JobSetState, condition: SetCondition, *, event_type: str = "Norm
 
 
 def first_failed(message: str, job: str) -> str:
-    """Add the job a message is about, as upstream does."""
+    """Add the first failed job to a message, as upstream does."""
     return f"{message} (first failed job: {job})"
 
 
@@ -328,7 +328,7 @@ def completed(state: JobSetState, now: float) -> Transition:
 
 
 def restarting(state: JobSetState, reason: str, message: str, now: float) -> Transition:
-    """Note that a set is restarting and why."""
+    """Note that a set is restarting, and why."""
     return turn(
         state,
         SetCondition("RestartingJobSet", status=True, reason=reason, message=message, since=now),
@@ -350,14 +350,14 @@ def suspended(state: JobSetState, now: float) -> Transition:
 
 
 def resumed(state: JobSetState, now: float) -> Transition:
-    """Note that a suspended set goes on."""
+    """Note that a suspended set is resumed."""
     return turn(
         state, SetCondition("Suspended", status=False, reason="ResumeJobs", message="jobset is resumed", since=now)
     )
 
 
 def starting(state: JobSetState, now: float, *, done: bool) -> Transition:
-    """Note how far starting in order has come; the two conditions exclude each other."""
+    """Note the progress of starting in order; the two conditions exclude each other."""
     progress = ("InOrderStartupPolicyInProgress", "in order startup policy is in progress")
     complete = ("InOrderStartupPolicyCompleted", "in order startup policy has completed")
     reason, message = complete if done else progress

@@ -1,6 +1,6 @@
-"""The specification of a Kubernetes Job, its pods as observed, and what is remembered about it.
+"""The specification of a Kubernetes Job, its pods as observed, and its stored state.
 
-The parts of ``batch/v1`` that decisions depend on. Times are seconds since the epoch, UTC.
+These are the parts of ``batch/v1`` that decisions depend on. Times are seconds since the epoch, UTC.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PodAction(StrEnum):
     COUNT = "Count"
     """Count it against the back-off limits, as happens without a rule."""
     FAIL_INDEX = "FailIndex"
-    """Give up its index immediately."""
+    """Fail its index immediately."""
     FAIL_JOB = "FailJob"
     """Fail the whole Job immediately."""
     IGNORE = "Ignore"
@@ -107,13 +107,13 @@ class KubeJobSpec(Struct, frozen=True, kw_only=True):
 
     parallelism: int = 1
     completions: int | None = 1
-    """``None`` is a work queue: done when one pod succeeded and all others have ended."""
+    """``None`` is a work queue: complete when one pod has succeeded and all others have ended."""
     mode: CompletionMode = CompletionMode.NON_INDEXED
     backoff_limit: int = DEFAULT_BACKOFF_LIMIT
     backoff_limit_per_index: int | None = None
     max_failed_indexes: int | None = None
     failure_rules: tuple[PodRule, ...] | None = None
-    """``None`` is no podFailurePolicy at all."""
+    """``None`` is no podFailurePolicy."""
     success_rules: tuple[SuccessRule, ...] = ()
     replacement: PodReplacement = PodReplacement.TERMINATING_OR_FAILED
     active_deadline_s: float | None = None
@@ -139,12 +139,12 @@ class Pod(Struct, frozen=True, kw_only=True):
     deleting: bool = False
     """It is being deleted and has not ended yet."""
     idle: bool = False
-    """Nothing runs in it, so that it is gone as soon as it is stopped."""
+    """Nothing runs in it, so it is gone as soon as it is stopped."""
     containers: tuple[ContainerResult, ...] = ()
     conditions: frozenset[tuple[str, str]] = frozenset()
     """Types and statuses."""
     container_restarts: int = 0
-    """Over all of its containers and init containers."""
+    """Restarts of all its containers and init containers."""
     index_failures: int = 0
     """Counted failures of its index before it."""
     index_ignored: int = 0
@@ -152,7 +152,7 @@ class Pod(Struct, frozen=True, kw_only=True):
     finished_at: float = 0.0
     """When it ended."""
     overdue: bool = False
-    """It was ended because a deadline was over, by whoever runs it."""
+    """Its engine ended it because of a deadline."""
 
     @property
     def ended(self) -> bool:
@@ -184,10 +184,10 @@ class BackoffRecord(Struct, frozen=True):
 
 
 class KubeJobState(Struct, frozen=True):
-    """What is remembered about a Job between two looks at its pods."""
+    """The stored state of a Job."""
 
     started_at: float | None = None
-    """``None`` while suspended; begins anew on resume, and with it the deadline."""
+    """``None`` while suspended; set again on resume, which restarts the deadline."""
     active: int = 0
     ready: int = 0
     terminating: int = 0
@@ -195,13 +195,13 @@ class KubeJobState(Struct, frozen=True):
     failed: int = 0
     ignored: int = 0
     counted: frozenset[str] = frozenset()
-    """Pods whose end is counted and which may still be seen."""
+    """Pods whose end is counted and that may still be observed."""
     stopped_at_end: frozenset[str] = frozenset()
-    """Pods that still worked when the Job was decided, and have not ended yet."""
+    """Pods that still ran when the Job's end was decided, and have not ended yet."""
     completed_indexes: frozenset[int] = frozenset()
     failed_indexes: frozenset[int] = frozenset()
     index_failures: Mapping[int, tuple[int, int, float]] = field(default_factory=dict)
-    """Per index with back-off of its own: counted and ignored failures so far, and when the last one was."""
+    """By index with its own back-off: counted and ignored failures so far, and the time of the last one."""
     conditions: tuple[JobCondition, ...] = ()
     backoff: BackoffRecord = BackoffRecord()
     finished_at: float | None = None
@@ -237,7 +237,7 @@ class StopPod(Struct, frozen=True):
 
 
 class PodDecision(NamedTuple):
-    """What was decided about a pod that failed."""
+    """The decision about a failed pod."""
 
     pod: str
     """Its name."""

@@ -1,7 +1,7 @@
-"""What the pods of a job run, compiled from their template; ``$(NAME)`` is expanded as Kubernetes does.
+"""The program of pods, compiled from their template; ``$(NAME)`` is expanded as in Kubernetes.
 
-A plan is what the pods of some jobs have in common: besides the program, the Job's rules, and what their set says about
-restarts.
+A plan is what the pods of some jobs have in common: the program, the Job's rules, and the restart settings of their
+set.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ class ContainerSpec(Struct, frozen=True, kw_only=True):
     role: ContainerRole = ContainerRole.MAIN
     image: str = ""
     command: tuple[str, ...] = ()
-    """May refer to every variable, and to those each pod is given."""
+    """May refer to every variable, including those that each pod is given."""
     is_arguments: bool = False
-    """Whether ``command`` has only arguments, for the program its image starts."""
+    """Whether ``command`` has only arguments for the program that the image starts."""
     env: tuple[Variable, ...] = ()
-    """In order; the last of equal names counts."""
+    """In order; the last of several with one name counts."""
     working_dir: str | None = None
     resources: Resources = Resources()
     memory_limit: int = 0
-    """Bytes it is ended above; 0 is no limit."""
+    """In bytes; 0 is no limit."""
     ports: tuple[Port, ...] = ()
     mounts: tuple[Mount, ...] = ()
 
     def for_pod(self, values: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
-        """Return command and environment in a pod given these variables; its own win."""
+        """Return the command and environment in a pod with these variables; the container's own take precedence."""
         own: dict[str, str] = {}
         for variable in self.env:
             own[variable.name] = values.get(variable.value, "") if variable.told else _expanded(variable.value, own)
@@ -71,27 +71,27 @@ class ContainerSpec(Struct, frozen=True, kw_only=True):
 
 
 class Program(ContainerSpec, frozen=True, kw_only=True):
-    """A pod: its first main container, and everything beside it. ``resources`` is what the pod requests."""
+    """A pod: its first main container and everything else. ``resources`` is the request of the whole pod."""
 
     grace_s: float = DEFAULT_GRACE_S
     deadline_s: float | None = None
     """From the start of each program."""
     node_selector: Mapping[str, str] = field(default_factory=dict)
     others: tuple[ContainerSpec, ...] = ()
-    """Init containers and sidecars as they are written, then further main ones."""
+    """Init containers and sidecars as written, then further main containers."""
     own: Resources | None = None
-    """What the first main container alone asks for, where there are others."""
+    """The request of the first main container alone, if there are others."""
     volumes: tuple[Volume, ...] = ()
     devices: Mapping[str, int] = field(default_factory=dict)
-    """How many of each the pod asks for, by the name of the resource, beside GPUs."""
+    """How many devices other than GPUs the pod requests, by resource name."""
     stall: StallLimits | None = None
     """How long its programs may be silent."""
     warning: EarlyWarning | None = None
-    """Which warning they get ahead of their end."""
+    """The warning that they get ahead of their end."""
 
     @property
     def containers(self) -> tuple[ContainerSpec, ...]:
-        """Every container, in the order they are started."""
+        """All containers, in the order in which they start."""
         if not self.others:
             return (self,)
         before = [container for container in self.others if container.role is not ContainerRole.MAIN]
@@ -99,7 +99,7 @@ class Program(ContainerSpec, frozen=True, kw_only=True):
 
     @property
     def needs(self) -> frozenset[Capability]:
-        """What an engine must be capable of to run it; without images and volumes most pods can do."""
+        """The capabilities an engine must have; most pods can do without images and volumes."""
         roles = {container.role for container in self.others}
         capabilities = {Capability.CONTAINERS} if roles & {ContainerRole.MAIN, ContainerRole.SIDECAR} else set()
         capabilities |= {Capability.INIT_CONTAINERS} if ContainerRole.INIT in roles else set()
@@ -110,7 +110,7 @@ class Program(ContainerSpec, frozen=True, kw_only=True):
         )
 
     def placed(self) -> Iterator[tuple[str, ContainerSpec]]:
-        """Go through its containers with where each is in the pod's manifest."""
+        """Yield its containers with the path of each in the pod's manifest."""
         yield "containers[0]", self
         inits = mains = 0
         for container in self.others:
@@ -122,7 +122,7 @@ class Program(ContainerSpec, frozen=True, kw_only=True):
                 inits += 1
 
     def closest(self, engines: Sequence[EngineInfo]) -> EngineInfo:
-        """Return the engine that can do most of what it needs, and then of what it has."""
+        """Return the engine with most of the capabilities that it needs, and then of those that it can use."""
         wants = {Capability.IMAGES} if self.image else set()
         wants |= {Capability.VOLUMES} if self.volumes else set()
 
@@ -132,7 +132,7 @@ class Program(ContainerSpec, frozen=True, kw_only=True):
         return max(engines, key=able)
 
     def within(self, capabilities: frozenset[Capability]) -> Program:
-        """Return it without what it needs and an engine of these capabilities does not have."""
+        """Return it without what needs capabilities other than these."""
         lacking = self.needs - capabilities
         if not lacking:
             return self
@@ -155,14 +155,14 @@ class Program(ContainerSpec, frozen=True, kw_only=True):
         return {variable.name: f"$({variable.value})" if variable.told else variable.value for variable in self.env}
 
     def grown(self, limit: int, request: int) -> int:
-        """Return a memory limit of one of its containers, once a policy lets the memory the pod asks for grow."""
+        """Scale a container's memory limit with the pod's memory request, which a policy has let grow."""
         if request <= self.resources.memory or not self.resources.memory:
             return limit
         return limit * request // self.resources.memory
 
 
 def _expanded(text: str, env: Mapping[str, str]) -> str:
-    """Replace ``$(NAME)``: an unknown name stays as written, ``$$`` is a dollar."""
+    """Expand ``$(NAME)``; an unknown name stays as written, and ``$$`` is a dollar sign."""
     if "$" not in text:
         return text
 
@@ -186,12 +186,12 @@ class PodPlan(Struct, frozen=True):
     in_place: bool = False
     """Whether its set restarts programs in place."""
     max_restarts: int = 0
-    """Of its set."""
+    """Its set's ``maxRestarts``."""
     needs: frozenset[Capability] = frozenset()
-    """What an engine must be capable of to run them."""
+    """The capabilities an engine must have to run them."""
 
     def shape(self, job: Job, record: PodRecord, *, domain: str = "") -> Shape:
-        """Return the shape of a pod's next program; ``domain`` is the one its job has to itself."""
+        """Return the shape of a pod's next program; ``domain`` is the topology domain of its job."""
         selector = dict(self.program.node_selector)
         if self.topology is not None and domain:
             selector[self.topology] = domain
@@ -200,7 +200,7 @@ class PodPlan(Struct, frozen=True):
         return Shape(request, 1, labels, near, self.needs, avoid_devices=avoided, avoid_nodes=tried)
 
     def current(self, record: KubeJobRecord) -> KubeJobSpec:
-        """Return a Job's rules with its set's changes: its size, and whether it is suspended."""
+        """Return a Job's specification with its set's changes: its size, and whether it is suspended."""
         spec = self.spec
         if spec.suspend is not record.suspended:
             spec = evolve(spec, suspend=record.suspended)
@@ -211,7 +211,7 @@ class PodPlan(Struct, frozen=True):
 
 
 def requested(job: Job, record: PodRecord) -> Resources:
-    """Return what a pod's next program asks for, and that it is one of its node's pods."""
+    """Return the request of a pod's next program, including one of its node's pods."""
     return _as_pod(job.request if record.memory is None else evolve(job.request, memory=record.memory))
 
 

@@ -1,6 +1,6 @@
-"""One look at a Kubernetes Job: its specification, its state and its pods in, the new state and what to do out.
+"""Reconciles a Kubernetes Job: its specification, state and pods in, the new state and orders out.
 
-An ending becomes final in two steps: pods that still work are ended first, and ``Failed`` or ``Complete`` follow once
+An ending becomes final in two steps: pods that still run are stopped first, and ``Failed`` or ``Complete`` follows once
 all are gone, with the reason and message of the interim condition.
 """
 
@@ -38,24 +38,24 @@ if TYPE_CHECKING:
 
 
 CONTROLLER = "kubernetes.io/job-controller"
-"""The ``managedBy`` that means us; a Job managed by anyone else is left alone."""
+"""The ``managedBy`` of Holdfast's Jobs; a Job managed by another controller is left alone."""
 
 
 def reconcile(
     spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod], now: float, *, cap: int | None = None
 ) -> JobResult:
-    """Look at a Job once.
+    """Reconcile a Job once.
 
     Args:
-        spec: What it asks for.
-        state: What was remembered after the last look.
+        spec: The Job's specification.
+        state: The state after the last look.
         pods: All of its pods as observed now, including ended ones while they are known.
         now: The time.
-        cap: The operator's ``globalMaxRetries``: how many failed pods may be replaced; at 0 none is, counted or not.
+        cap: The operator's ``globalMaxRetries``: how many failed pods may be replaced; at 0, none, counted or not.
 
     Returns:
-        The new state, which pods to stop and start, and what was decided about each pod that failed. Store the state
-        and the decisions before doing either.
+        The new state, the pods to stop and start, and the decision about each pod that failed. Store the state and the
+        decisions before carrying out the orders.
     """
     if state.finished or spec.managed_by not in {None, CONTROLLER}:
         return Result(state=state)
@@ -79,9 +79,9 @@ def reconcile(
 def _ending(
     state: KubeJobState, ending: JobEnding, pods: Sequence[Pod], decisions: tuple[PodDecision, ...], now: float
 ) -> JobResult:
-    """End what still runs, and the Job once nothing does.
+    """Stop the pods that still run, and end the Job once none does.
 
-    As in Kubernetes, what still works counts as failed at once when a Job has failed, and not when one is complete.
+    As in Kubernetes, pods that still run count as failed at once if the Job has failed, but not if it is complete.
     """
     working = [pod for pod in pods if pod.active]
     stops = tuple([StopPod(pod.name) for pod in working])
@@ -108,7 +108,7 @@ def _ending(
 
 
 def _suspended(state: KubeJobState, pods: Sequence[Pod], decisions: tuple[PodDecision, ...], now: float) -> JobResult:
-    """Stop every pod and count none of them; the deadline begins anew on resume."""
+    """Stop every pod without counting any; the deadline restarts on resume."""
     condition = JobCondition("Suspended", status=True, reason="JobSuspended", message="Job suspended", since=now)
     stopped = tuple(StopPod(pod.name) for pod in pods if pod.active)
     stopping = [pod.name for pod in pods if pod.active and not pod.idle]
@@ -127,7 +127,7 @@ def _suspended(state: KubeJobState, pods: Sequence[Pod], decisions: tuple[PodDec
 def _going_on(
     spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod], decisions: tuple[PodDecision, ...], now: float
 ) -> JobResult:
-    """Start and stop pods of a Job that is neither suspended nor decided."""
+    """Start and stop pods of a Job that is neither suspended nor ending."""
     staying: list[Pod] = []
     stopped: list[Pod] = []
     for pod in pods:
@@ -161,7 +161,7 @@ def _going_on(
 
 
 def with_condition(state: KubeJobState, condition: JobCondition) -> KubeJobState:
-    """Return the state with a condition; an unchanged one keeps its time."""
+    """Return the state with a condition; an unchanged condition keeps its time."""
     conditions = list(state.conditions)
     for place, old in enumerate(conditions):
         if old.type == condition.type:
@@ -175,7 +175,7 @@ def with_condition(state: KubeJobState, condition: JobCondition) -> KubeJobState
 def wanted(spec: KubeJobSpec, state: KubeJobState, active: int) -> int:
     """Return how many pods should be active."""
     if spec.completions is None:
-        # Running pods drain a work queue; after a success no new one starts.
+        # Running pods empty a work queue; after a success no new pod starts.
         return min(active, spec.parallelism) if state.succeeded else spec.parallelism
     left = spec.completions - state.succeeded - len(state.failed_indexes)
     return max(0, min(spec.parallelism, left))
@@ -188,7 +188,7 @@ def _dispensable(pod: Pod) -> tuple[bool, int]:
 def _orders(
     spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod], now: float
 ) -> tuple[Iterable[StartPod], float | None]:
-    """List what could start now, lowest index first, and when the next one that must wait could."""
+    """List the pods that may start now, lowest index first, and when the next delayed one may."""
     per_index = spec.backoff_limit_per_index is not None
     if not per_index:
         wait = remaining_s(spec.backoff, state.backoff.failures, elapsed_s=now - state.backoff.last_failure_at)
@@ -246,21 +246,21 @@ FAILURE_REASONS = (
     "MaxFailedIndexesExceeded",
     "PodFailurePolicy",
 )
-"""Why a Job can have failed, unless its pod failure policy names a reason of its own."""
+"""The reasons of failed Jobs, unless a pod failure policy names its own."""
 _DECIDED = ("SuccessCriteriaMet", "FailureTarget")
 
 
 def ending_of(
     spec: KubeJobSpec, tally: Tally, pods: Sequence[Pod], now: float, *, cap: int | None = None
 ) -> JobEnding | None:
-    """Judge a Job whose pods are counted; ``None`` while it goes on.
+    """Return how a Job ends, given its counted pods; ``None`` while it continues.
 
     Args:
-        spec: What it asks for.
-        tally: What is counted.
-        pods: As they are now.
+        spec: The Job's specification.
+        tally: The counted pods.
+        pods: The pods as observed.
         now: The time.
-        cap: ``globalMaxRetries``, where that forbids to replace a pod that has just failed.
+        cap: ``globalMaxRetries``, if it forbids replacing a pod that has just failed.
     """
     state, late = tally.state, False
     for before in state.conditions:
@@ -282,13 +282,13 @@ def ending_of(
 
 
 def _restarted_too_often(spec: KubeJobSpec, pods: Sequence[Pod]) -> bool:
-    """Whether containers were restarted in place as often as the limit says: ``>=``, where failed pods are ``>``."""
+    """Whether restarts of containers reach the limit (``>=``; failed pods must exceed it, ``>``)."""
     restarts = sum(pod.container_restarts for pod in pods if not pod.ended)
     return restarts > 0 if spec.backoff_limit == 0 else restarts >= spec.backoff_limit
 
 
 def _by_counts(spec: KubeJobSpec, state: KubeJobState) -> JobEnding | None:
-    """Judge a Job by how many of its pods or indexes have failed and succeeded."""
+    """Return how a Job ends by the numbers of failed and succeeded pods or indexes."""
     if spec.indexed and spec.backoff_limit_per_index is not None and spec.completions is not None:
         lost = len(state.failed_indexes)
         if spec.max_failed_indexes is not None and lost > spec.max_failed_indexes:

@@ -1,10 +1,9 @@
-"""What Kubernetes and JobSet say about a program that failed, as policies that are decided by like any other.
+"""The rules of Kubernetes and JobSet about failed programs, as policies that are decided like any other.
 
 They count what upstream counts: a Job its failed pods against ``backoffLimit``, or those of an index against
-``backoffLimitPerIndex``; a set its restarts in place against ``maxRestarts``; ``OnFailure`` nothing, as its Job counts
-restarts only once they have happened. What a podFailurePolicy says of a failed pod is said as upstream says it: exit
-codes are looked up in app containers first, then in init containers; any failed container counts, and a code of 0 never
-matches.
+``backoffLimitPerIndex``; a set its restarts in place against ``maxRestarts``; ``OnFailure`` nothing, because its Job
+counts restarts only after they have happened. A podFailurePolicy judges a failed pod as upstream does: exit codes are
+looked up in app containers first, then in init containers; any failed container counts, and 0 never matches.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ BACKOFF = "backoffLimit"
 INDEX_BACKOFF = "backoffLimitPerIndex"
 MAX_RESTARTS = "maxRestarts"
 _NO_WAIT = Backoff(initial_s=0.0)
-"""A Job waits before it replaces any of its pods, not for each failure."""
+"""A Job has one back-off for all its pods, not one for each failure."""
 NAMESPACE = "default"
-"""What stands for the namespace in messages: Holdfast has none."""
+"""The namespace in messages: Holdfast has none."""
 _ACTIONS = {
     PodAction.COUNT: Action.RETRY,
     PodAction.IGNORE: Action.IGNORE,
@@ -41,7 +40,7 @@ _REASONS = {Action.RETRY: "replaced", Action.IGNORE: "replaced, and counted agai
 
 
 def of_job(spec: KubeJobSpec) -> PolicySet:
-    """Return what a Job does about a pod that failed: the first rule that matches, else its back-off limit."""
+    """Return a Job's policies for failed pods: its rules, then its back-off limit."""
     if spec.backoff_limit_per_index is None or not spec.indexed:
         return _of_job(spec.failure_rules or (), BACKOFF, spec.backoff_limit)
     return _of_job(spec.failure_rules or (), INDEX_BACKOFF, spec.backoff_limit_per_index)
@@ -72,19 +71,19 @@ def _rule(rule: PodRule) -> Rule:
 
 
 def as_seen(pod: Pod) -> Failure:
-    """Return what the rules of a Job look at: how a pod failed; nothing of one that is still terminating."""
+    """Return what a Job's rules see of a pod: how it failed, or nothing while it is still terminating."""
     if pod.phase is not PodPhase.FAILED:
         return Failure(Cause.UNKNOWN, frozenset())
     return Failure(Cause.UNKNOWN, frozenset(map("=".join, pod.conditions)), pod.containers)
 
 
 class PodVerdict(Struct, frozen=True):
-    """What the policy says about one pod."""
+    """The verdict of a podFailurePolicy about one pod."""
 
     action: PodAction
     rule: int | None = None
     reason: str = ""
-    """Of the Job, when it fails by this."""
+    """The Job's reason, if it fails by this."""
     message: str = ""
 
 
@@ -99,7 +98,7 @@ def judge(spec: KubeJobSpec, pod: Pod) -> PodVerdict:
 
 
 def _found(rule: PodRule, pod: Pod) -> str:
-    """Say what a rule matches, word for word as the Job controller does; rules of job sets match these texts."""
+    """Describe the match in the exact words of the Job controller; rules of job sets match these texts."""
     codes = rule.exit_codes
     if codes is None:
         return f"Pod {NAMESPACE}/{pod.name} has condition {min(rule.conditions & pod.conditions)[0]}"
@@ -113,7 +112,7 @@ def _found(rule: PodRule, pod: Pod) -> str:
 
 
 def _otherwise(counter: str, limit: int | None, reason: str) -> CompiledRule:
-    """Return what happens where no rule is, or none matches: a retry that counts."""
+    """Return the default: a counted retry."""
     return CompiledRule(
         policy=None,
         revision=None,
@@ -129,14 +128,14 @@ def _otherwise(counter: str, limit: int | None, reason: str) -> CompiledRule:
 
 
 def in_place(limit: int) -> PolicySet:
-    """Return what a set does that restarts in place: that, as often as it may."""
+    """Return the policies of a set that restarts in place, up to its limit."""
     default = _otherwise(MAX_RESTARTS, limit, "its job set restarts in place")
     return PolicySet((), default, may_ignore=False, index=RuleIndex(()))
 
 
 @lru_cache(maxsize=16)
 def on_failure(backoff: Backoff) -> PolicySet:
-    """Return what ``restartPolicy: OnFailure`` does: the program starts again in its pod."""
+    """Return the policies of ``restartPolicy: OnFailure``: the program restarts in its pod."""
     return PolicySet.compile(
         [RetryPolicy(RESTART_POLICY, (Rule(Action.IGNORE, RestartPolicy.ON_FAILURE),), backoff=backoff)]
     )

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def remaining_s(backoff: Backoff, failures: int, *, elapsed_s: float) -> float:
-    """Return how long still to wait: ``min(base * 2^(n-1), cap)`` from the last failure on."""
+    """Return the remaining delay: ``min(base * 2^(n-1), cap)`` since the last failure."""
     if failures <= 0:
         return 0.0
     return max(0.0, delay_s(backoff, failures, seed="") - elapsed_s)
@@ -41,9 +41,9 @@ def updated(record: BackoffRecord, failed: Sequence[float], succeeded: Sequence[
     """Return the record after pods ended; a success clears the failures up to it.
 
     Args:
-        record: Before.
-        failed: When the newly failed pods ended; each one counts, ignored ones too.
-        succeeded: When the newly succeeded pods ended.
+        record: The record before.
+        failed: End times of newly failed pods; all count, even ignored ones.
+        succeeded: End times of newly succeeded pods.
     """
     if succeeded:
         last = max(succeeded)
@@ -55,18 +55,18 @@ def updated(record: BackoffRecord, failed: Sequence[float], succeeded: Sequence[
 
 
 class Tally(Struct, frozen=True):
-    """A Job's state with every pod that has ended counted, and those that failed since the last look."""
+    """A Job's state with all ended pods counted, and the pods that failed since the last look."""
 
     state: KubeJobState
     failures: tuple[tuple[Pod, PodVerdict], ...] = ()
     fatal: PodVerdict | None = None
     """The first verdict that fails the Job."""
     ignored: int = 0
-    """How many of these failures count against no limit."""
+    """How many of these failures do not count against a limit."""
 
 
 def waits_until_gone(spec: KubeJobSpec) -> bool:
-    """Whether a pod counts and is replaced only once it has ended, not when it is being deleted."""
+    """Whether a pod counts and is replaced only once it has ended, rather than when it is being deleted."""
     return spec.failure_rules is not None or spec.replacement is PodReplacement.FAILED
 
 
@@ -76,10 +76,10 @@ def has_place(spec: KubeJobSpec, pod: Pod) -> bool:
 
 
 def tally(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod], now: float) -> Tally:
-    """Count the pods that have ended since the last look; none has later than now, whatever its node's clock said."""
+    """Count the pods that have ended since the last look; end times in the future, by a node's clock, count as now."""
     if not pods and not (state.active or state.ready or state.terminating or state.counted):
         return Tally(state)
-    # One being deleted may never be seen to fail, for example when its node is gone.
+    # A pod that is being deleted may never be seen to fail, for example if its node is gone.
     deleted_fails = not waits_until_gone(spec) and not spec.suspend
     active = ready = terminating = 0
     counted: set[str] = set()
@@ -118,7 +118,7 @@ def tally(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod], now: floa
 
 
 def _as_they_ended(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod]) -> KubeJobState:
-    """Count as succeeded, and not as failed, pods that a decided Job stopped but whose programs ended with 0 before."""
+    """Count pods that a decided Job stopped as succeeded instead of failed, if their programs had exited with 0."""
     stopped = [pod for pod in pods if pod.name in state.stopped_at_end]
     done = [pod for pod in stopped if pod.phase is PodPhase.SUCCEEDED and has_place(spec, pod)]
     completed = state.completed_indexes | {pod.index for pod in done if pod.index is not None}
@@ -134,7 +134,7 @@ def _as_they_ended(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod]) 
 def _with_failures(
     spec: KubeJobSpec, state: KubeJobState, failed: Sequence[Pod], succeeded: Sequence[float], now: float
 ) -> Tally:
-    """Judge the pods that failed, and count them too."""
+    """Judge and count the pods that failed."""
     verdicts: list[tuple[Pod, PodVerdict]] = []
     failed_at: list[float] = []
     fatal, ignored = None, 0
@@ -172,10 +172,10 @@ def _per_index(limit: int, state: KubeJobState, verdicts: Iterable[tuple[Pod, Po
 
 
 def decisions_about(spec: KubeJobSpec, tally: Tally, now: float, *, cap: int | None) -> Iterator[PodDecision]:
-    """Say of each pod that has just failed what follows if its Job goes on; each counts for those after it.
+    """Decide about each pod that has just failed, as if its Job continues; each counts for the following ones.
 
     Args:
-        spec: Of its Job.
+        spec: The Job's specification.
         tally: The Job with these pods counted.
         now: The time.
         cap: ``globalMaxRetries``.
@@ -195,7 +195,7 @@ def decisions_about(spec: KubeJobSpec, tally: Tally, now: float, *, cap: int | N
 
 
 def _named(decision: Decision, spec: KubeJobSpec, verdict: PodVerdict) -> Decision:
-    """Name the rule that matched, whichever limit decided in the end."""
+    """Add the rule that matched to a decision, whichever limit decided."""
     if decision.rule is not None or verdict.rule is None or spec.failure_rules is None:
         return decision
     rule = of_job(spec).rules[verdict.rule]
@@ -203,7 +203,7 @@ def _named(decision: Decision, spec: KubeJobSpec, verdict: PodVerdict) -> Decisi
 
 
 def _wait_s(spec: KubeJobSpec, state: KubeJobState, pod: Pod, now: float) -> float:
-    """Return how long a Job, or an index that is delayed by itself, still waits before it replaces a pod."""
+    """Return how long a Job, or an index with its own back-off, still waits before it replaces a pod."""
     if spec.backoff_limit_per_index is None or pod.index is None:
         failures, last = state.backoff.failures, state.backoff.last_failure_at
     else:
@@ -213,7 +213,7 @@ def _wait_s(spec: KubeJobSpec, state: KubeJobState, pod: Pod, now: float) -> flo
 
 
 def as_it_ends(decided: Iterable[PodDecision], because: str) -> Iterator[PodDecision]:
-    """Replace no pod of a Job that ends with this look."""
+    """Turn down the replacement of pods of a Job that ends with this look."""
     for pod, decision in decided:
         if decision.grants_retry:
             yield PodDecision(pod, turned_down(decision, DecisionCode.FAIL_DEFAULT, because))
@@ -227,9 +227,10 @@ def _is_jobs_limit(decision: Decision) -> bool:
 
 
 def after_its_pod(decision: Decision, declined: Decision) -> Decision:
-    """Keep with a Job's decision what was asked before it, and would not start the program again in its pod."""
+    """Add to a Job's decision the one before it, which did not restart the program in its pod."""
     if declined.code is DecisionCode.GLOBAL_LIMIT:
-        return decision  # its Job has the same limit
+        # The Job has the same limit.
+        return decision
     considered = Considered(
         declined.policy or "", declined.rule or "", matched=True, because=summarize_decision(declined)
     )
