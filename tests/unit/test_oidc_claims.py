@@ -42,7 +42,7 @@ def test_the_settings_say_which_claims_count_and_how_names_begin() -> None:
         ({"iss": None}, "issuer is nothing"),
         ({"aud": "holdfast2"}, "is for 'holdfast2', not for 'holdfast'"),
         ({"aud": ["a", "b"]}, r"is for \['a', 'b'\]"),
-        ({"aud": "x" * 1000}, r"xxx\.\.\., and not"),
+        ({"aud": "x" * 1000}, r"xxx\.\.\., not"),
         ({"aud": {"holdfast": 1}}, "not for 'holdfast'"),
         ({"exp": NOW - HOUR_S}, "expired 1h ago by this server's clock, which may be wrong"),
         ({"exp": NOW - LEEWAY_S}, "expired 1m ago"),

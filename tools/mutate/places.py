@@ -40,8 +40,8 @@ _RIGHTS_AND_SECRETS = (
     "service/access/tokens.py",
     "service/admission/secrets.py",
     "service/operations/seeing.py",
-    "storage/permissions.py",
     "storage/secrets.py",
+    "storage/sql/catalogue/kinds.py",
     "storage/sql/rows/conditions.py",
 )
 _BOUNDS_OF_INPUT = (
