@@ -112,7 +112,7 @@ def test_a_test_says_whether_a_notifier_works_and_what_cannot_be_used_is_refused
     shell.receiver.open.set()
     tested = shell.run("notify", "test", "ops", "page", "secret", "moved")
     assert tested.returncode == 1
-    assert [line.split(" took")[0] for line in tested.stdout.splitlines()] == [
+    assert [line.split(" accepted")[0] for line in tested.stdout.splitlines()] == [
         "notifier ops", "notifier page", "notifier secret",
     ]  # fmt: skip
     assert "notifier moved: the server answered 302; redirects are not followed" in tested.stderr

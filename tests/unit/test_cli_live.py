@@ -134,7 +134,7 @@ def test_ctrl_c_leaves_the_jobs_and_says_so() -> None:
     person = Person(presses_at=3.0)
     ids = ["a", "b"]
     assert person.waits(Jobs([{"a": "Succeeded", "b": "Running"}]), ids) == exit_codes.INTERRUPTED
-    assert person.err.screen() == ["no longer waiting: 1 of 2 jobs go on and were not cancelled"]
+    assert person.err.screen() == ["no longer waiting: 1 of 2 jobs continue and were not cancelled"]
 
 
 def test_what_others_say_comes_above_the_line_and_an_open_line_is_left_alone() -> None:

@@ -1,4 +1,4 @@
-"""What an agent may do: only look, or also change jobs; in which queues, of which jobs, and how many."""
+"""What an agent may do: only read, or also change jobs; in which queues, which jobs, and how many."""
 
 from __future__ import annotations
 

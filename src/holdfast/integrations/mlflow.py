@@ -10,12 +10,12 @@ from holdfast.sdk.calls.context import current
 
 
 def start_run(**options: Any) -> Any:
-    """Start a run in a job's first attempt, and go on with it in every other one.
+    """Start a run in a job's first attempt, and resume it in every other one.
 
     Its id is kept beside the checkpoints, and its tag ``holdfast.job`` is the job's id.
 
     Args:
-        **options: As of ``mlflow.start_run``, without ``run_id``; in attempts that go on, they have no effect.
+        **options: As of ``mlflow.start_run``, without ``run_id``; in attempts that resume a run, they have no effect.
 
     Raises:
         LookupError: Holdfast did not start this program.

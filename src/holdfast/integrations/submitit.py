@@ -40,9 +40,9 @@ _GONE = "GONE"
 _OWN = frozenset({"annotations", "env", "labels", "working_dir", "name", "gang", "deadline", "grace", "logs"})
 """Options that have another name in submitit, or are set by it."""
 _STOPPED = "UncompletedJobError: Job not requeued because"
-"""In the trace of a task that was told to stop and could not go on later."""
+"""In the trace of a task that was stopped and could not be resumed."""
 _DEFAULT_MIN = 5
-"""As submitit's own, where no ``timeout_min`` is set."""
+"""The default of submitit for ``timeout_min``."""
 _SIGNAL_DELAY_S = 90
 
 
@@ -60,7 +60,7 @@ class HoldfastInfoWatcher(core.InfoWatcher):
         return self.get_info(job_id, mode).get("State", "UNKNOWN")
 
     def update(self) -> None:
-        """Ask for what is not over."""
+        """Request the states of unfinished jobs."""
         self._num_calls += 1
         unfinished = sorted(self._registered - self._finished)
         states = client().api.states(unfinished) if unfinished else {}
@@ -145,7 +145,7 @@ class HoldfastJob(core.Job[core.R]):
             job.wait()
 
     def _get_logs_string(self, name: str) -> str | None:
-        """Read what all its attempts printed; nothing of stderr where it goes to stdout."""
+        """Read the logs of all its attempts; ``None`` for stderr if it goes to stdout."""
         job = client().job(self.job_id)
         view, stderr = job.view(), name == "stderr"
         if not view.attempts or (stderr and view.spec.get("logs") != "separate"):

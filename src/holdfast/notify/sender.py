@@ -37,7 +37,6 @@ class MediaSender:
     """Sends by every medium."""
 
     def __init__(self, permissions: Permissions, read_secret: Callable[[Secret], str | None]) -> None:
-        """Remember what is allowed, and how a secret is read; that returns ``None`` if there is none."""
         self._permissions = permissions
         self._read_secret = read_secret
 

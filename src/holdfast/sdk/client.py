@@ -195,7 +195,7 @@ class Client:
         """Find an array by its name or its id.
 
         Raises:
-            NotFound: There is none.
+            NotFound: There is no such array.
         """
         view = self.api.array(reference)
         return Array(self.api, view.id, view.name)
@@ -204,7 +204,7 @@ class Client:
         """Find a job by its id, its name or the beginning of its id; the job of a call has its result.
 
         Raises:
-            NotFound: There is none.
+            NotFound: There is no such job.
         """
         view = self.api.job(reference)
         name = view.annotations.get(ANNOTATION)

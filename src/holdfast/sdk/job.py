@@ -35,7 +35,7 @@ class JobFailed(RuntimeError):
         self.summary = summary
 
     def __str__(self) -> str:
-        """Return all that is known, and where there is more."""
+        """Return the explanation, and the command that shows more."""
         return "\n".join([self.headline, *self.summary, f"more: holdfast why {self.job_id}"])
 
 

@@ -1,4 +1,4 @@
-"""How a job looks in a notebook: its state, its attempts, and how far it says it is."""
+"""How a job looks in a notebook: its state, its attempts, and its progress."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_RUNS = 16
 
 
 def share_of(progress: str) -> float | None:
-    """Read how much is done, from 0 to 1, where it begins with ``3/10`` or ``30 %``."""
+    """Read the share that is done, from 0 to 1, of a text that begins with ``3/10`` or ``30 %``."""
     match = _SHARE.match(progress)
     if match is None:
         return None

@@ -63,7 +63,7 @@ class Pump:
         """Whether the outcome of such a request is still unknown."""
         self._aborted = False
         self._batch: list[JobFuture[Any]] = []
-        """What is being submitted, with ``_key``."""
+        """The futures that are being submitted, with ``_key``."""
         self._key = ""
         self._waiting: dict[str, JobFuture[Any]] = {}
         self._held: set[str] = set()
@@ -81,7 +81,7 @@ class Pump:
             self._go_on()
 
     def expect(self, more: int) -> None:
-        """Do not end before so many more futures are added, or that many fewer."""
+        """Do not end before this many more futures are added; a negative number takes that back."""
         with self._changed:
             self._expected += more
             self._go_on()
@@ -293,7 +293,7 @@ class Pump:
             self._end(future, value=value)
 
     def _end(self, future: JobFuture[Any], error: Exception | None = None, *, value: object = None) -> None:
-        """Complete a future, or tell those who wait for it that it was cancelled."""
+        """Complete a future, or notify its waiters that it was cancelled."""
         future.over = True
         future.submitted(None)
         future.call.delete()
@@ -305,7 +305,7 @@ class Pump:
             future.set_exception(error)
 
     def _lost(self, error: Unavailable) -> bool:
-        """Give up when the server was away for too long; jobs go on without us."""
+        """Give up if the server has been away for too long; the jobs continue without us."""
         if self._aborted and not self._to_cancel:
             return self._give_up(error)  # nobody waits for what was aborted, and its client may be closed
         self._away_since = self._away_since or time.monotonic()

@@ -99,7 +99,7 @@ class LogsOptions(ChooseOptions):
         bool,
         typer.Option("--stdout", help="Only standard output, of jobs that keep the streams apart (logs: separate)."),
     ] = False
-    stderr: Annotated[bool, typer.Option("--stderr", help="Only standard error, likewise.")] = False
+    stderr: Annotated[bool, typer.Option("--stderr", help="Only standard error, of such jobs.")] = False
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Keep printing until the job, or the attempt, has ended.")
     ] = False

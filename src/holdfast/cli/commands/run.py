@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _TELL_EVERY_S = 5.0
 _PATIENCE_S = 1.0
-"""How long a job may wait before the user is told why."""
+"""How long a job waits before the user learns why."""
 _ASK_AGAIN_S = 2.0
 """How often a program's own report of its progress is read; executors tell it every few seconds."""
 

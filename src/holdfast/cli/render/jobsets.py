@@ -174,7 +174,7 @@ def group_table(groups: Sequence[GroupView]) -> Table:
 
 
 def _pods(group: GroupView) -> str:
-    """Write how many pods each of its jobs has: ``2``, ``2 of 10`` when only so many run at once, ``2 at once``."""
+    """Write the number of pods of each job: ``2``, ``2 of 10`` if only 2 run at once, or ``2 at once``."""
     if group.completions is None:
         return f"{group.parallelism} at once"
     together = group.parallelism >= group.completions

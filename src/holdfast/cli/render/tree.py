@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Node = JobSummary | ArrayView | JobSetSummary
 
 _MOST_DEEP = 40
-"""Levels that are indented; what is deeper stays in the last column."""
+"""Levels that are indented; deeper ones stay at the last level."""
 
 
 def tree_table(

@@ -24,7 +24,7 @@ _BAR = 10
 _SMALL_BAR = 6
 _STYLES = {"bold": "1", "dim": "2", "selected": "7", "Failed": "31", "BackOff": "33", "Held": "33;1"}
 _SHARE = 4
-"""Nodes, devices and arrays each get at most one line in so many, so that jobs keep most of the screen."""
+"""Nodes, devices and arrays each get at most one line in this many, so that jobs keep most of the screen."""
 _RUNNING, _FAILING = ("NAME", "ATTEMPT", "TOOK", "NODE", "PROGRESS"), ("NAME", "STATE", "ATTEMPT", "AGE", "WHY")
 
 

@@ -228,10 +228,12 @@ class _Waiting:
                 yield name, advice
 
     def leave(self) -> None:
-        """Say what goes on although nobody waits for it any more."""
+        """Say that the work continues, although nobody waits for it any more."""
         left, plural = self.waiting(), f"{self._goal.kind.noun}s"
-        self._cli.say(f"no longer waiting: {len(left):,} of {len(self.states):,} {plural} go on and were not cancelled")
-        self._cli.note_unserved(f"{plural} go on", "holdfast wait")
+        self._cli.say(
+            f"no longer waiting: {len(left):,} of {len(self.states):,} {plural} continue and were not cancelled"
+        )
+        self._cli.note_unserved(f"{plural} continue", "holdfast wait")
 
     def conclude(self, things: _Looked) -> int:
         """Judge the outcome and say it: how those ended that did not as they should, and then the others."""

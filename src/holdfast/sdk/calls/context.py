@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 MESSAGE_BYTES = 4096
 """How much of a termination message is kept."""
 RETRYABLE, NOT_RETRYABLE = "[retryable]", "[not retryable]"
-"""The last line of the termination message of a run that says so; rules look for it."""
+"""The last line of a termination message by which a run says so; rules look for it."""
 TEMPORARY, PERMANENT, UNKNOWN = 75, 70, 1
 """Exit codes of a run that says that another try may help (``EX_TEMPFAIL``), will not (``EX_SOFTWARE``), or neither."""
 _INDEXES = ("HOLDFAST_ARRAY_INDEX", "JOB_COMPLETION_INDEX")
 
 
 class RunFailed(SystemExit):
-    """Ends a run that said it failed; nobody need catch it."""
+    """Ends a run that has reported its failure; it need not be caught."""
 
     def __init__(self, message: str, code: int = UNKNOWN) -> None:
         super().__init__(code)
@@ -47,14 +47,14 @@ class Warned:
         self.reason = reason
         """``deadline`` or ``preemption``."""
         self.stop_at = stop_at
-        """When the run is told to end, in seconds since the epoch; then its grace begins."""
+        """When the run gets SIGTERM and its grace begins, in seconds since the epoch."""
 
 
 class Run:
     """One run of an attempt of a job, seen from inside."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        """Read who it is from the environment Holdfast started it with.
+        """Read the environment in which Holdfast started the run.
 
         Raises:
             KeyError: Holdfast did not start it.
@@ -107,7 +107,7 @@ class Run:
         line = " ".join(f"{amount} {text}".split())
         fresh = self.progress_file.with_name(f"{self.progress_file.name}.{os.getpid()}")
         fresh.write_text(f"{line}\n")
-        fresh.replace(self.progress_file)  # whoever reads it meanwhile sees one line or the other, never half of one
+        fresh.replace(self.progress_file)  # a reader sees the old line or the new one, never half of one
 
     def should_stop(self) -> bool:
         """Whether the run was told to stop, or warned that it will be: save what there is, and end.
@@ -176,7 +176,7 @@ class Run:
         sys.excepthook = report
 
     def say_why(self, message: str, last_line: str = "") -> None:
-        """Leave the message of a failure; what is too long is cut, never the last line."""
+        """Write the message of a failure; a long one is cut, but never its last line."""
         end = f"\n{last_line}".encode() if last_line else b""
         whole = message.replace("\r\n", "\n").removesuffix("\n").encode(errors="backslashreplace")
         cut = whole[: max(0, MESSAGE_BYTES - len(end))].decode(errors="ignore").encode()

@@ -37,7 +37,7 @@ _LONGEST_TRAILER = 32
 
 
 class UnreadableCall(Exception):
-    """What was sent cannot be read here."""
+    """The call that was sent cannot be read here."""
 
 
 class Entrypoint:
@@ -53,7 +53,7 @@ class Entrypoint:
 
 
 def main(words: Sequence[str]) -> int:
-    """Do what was asked for; returns the exit code of the program."""
+    """Carry out the command line; returns the exit code of the program."""
     if words[0] == "--check":
         import cloudpickle
 
@@ -70,7 +70,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _make(path: str) -> int:
-    """Make a call, and leave what it returned or why it failed; returns the exit code of the program."""
+    """Make a call, and write its result or failure; returns the exit code of the program."""
     begun_as = os.getpid()
     try:
         result = _called(path)
@@ -110,7 +110,7 @@ def _called(path: str) -> object:
 
 
 def _leave(result: object) -> None:
-    """Write down what a call returned, whole or not at all."""
+    """Write the result of a call, whole or not at all."""
     import cloudpickle
 
     place = os.environ.get("HOLDFAST_RESULT_FILE")
@@ -132,7 +132,7 @@ def _leave(result: object) -> None:
 
 
 def _say_why(error: BaseException) -> None:
-    """Tell what was raised where it is looked for: in one line, then the end of its traceback."""
+    """Write the exception to the termination log: one line, then the end of its traceback."""
     place = os.environ.get("HOLDFAST_TERMINATION_LOG")
     if place is None:
         return
@@ -146,12 +146,12 @@ def _say_why(error: BaseException) -> None:
 
 
 def _bytes(text: str) -> bytes:
-    """Encode what may be no text that can be: exceptions say what they like."""
+    """Encode a text that may not be valid: the message of an exception can be anything."""
     return text.encode("utf-8", "backslashreplace")
 
 
 def _tell(environ: Any) -> None:
-    """Say in Fluster's variables who the run is, whatever it was sent with under their names."""
+    """Set Fluster's variables that describe the run, over any values that were sent."""
     environ["FLUSTER_ATTEMPT_ID"] = str(int(environ.get("HOLDFAST_ATTEMPT", "1")) - 1)
     environ["FLUSTER_BIND_HOST"] = "127.0.0.1"
     for name, value in list(environ.items()):
@@ -163,7 +163,7 @@ def _tell(environ: Any) -> None:
 
 
 def _provide_types() -> None:
-    """Have the module that upstream's clients pickle by, where it is not installed."""
+    """Provide the module that upstream's clients pickle by, if it is not installed."""
     try:
         __import__(_TYPES)
     except ImportError:
@@ -214,7 +214,7 @@ def _can_cache() -> bool:
 
 
 def _pip_is_set() -> bool:
-    """Say whether pip is told where packages come from, which uv would not know."""
+    """Tell whether pip is configured with a source of packages, which uv would not know."""
     files = ("/etc/pip.conf", "~/.config/pip/pip.conf", "~/.pip/pip.conf", os.path.join(sys.prefix, "pip.conf"))
     return any(name.startswith("PIP_") for name in os.environ) or any(
         os.path.exists(os.path.expanduser(file)) for file in files

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 ANNOTATION = "holdfast.dev/call"
 """The annotation of a job that is a call; its value names the call's folder."""
 MAX_BYTES = 256 << 20
-"""How large a call or its result may be unless told otherwise."""
+"""The largest size of a call or its result, by default."""
 _KEEP_S = 86_400.0
-"""How long the folder of a call nobody knows is left alone: it may be about to be submitted."""
+"""How long the folder of an unknown call is kept: it may be about to be submitted."""
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _ID_BYTES = 12
 
@@ -34,14 +34,14 @@ class CallFolder:
     """A directory with a folder for each call."""
 
     def __init__(self, place: Path, max_bytes: int = MAX_BYTES) -> None:
-        """Make the directory, or make sure that what is read from it was written by its owner.
+        """Create the directory, or check that only its owner can write to it.
 
         Raises:
             InvalidRequest: It belongs to, or may be written by, somebody else.
-            Unavailable: It cannot be made.
+            Unavailable: It cannot be created.
         """
         self.max_bytes = max_bytes
-        """What a call or its result may take."""
+        """The largest size of a call or its result."""
         self.place = place.absolute()
         try:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -50,11 +50,11 @@ class CallFolder:
             msg = f"cannot use {place} for calls: {error.strerror}"
             raise Unavailable(msg) from error
         if status.st_uid != os.getuid() or status.st_mode & _OTHERS:
-            msg = f"{place} is open to others, who could have your programs run anything"
+            msg = f"other users have access to {place}, and could make your programs run anything"
             raise InvalidRequest(msg, hint=f"chmod 700 {place}, or name another directory")
 
     def add(self, function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]) -> Call:
-        """Write a call down.
+        """Write a call to its folder.
 
         Raises:
             TypeError: Its function or an argument cannot be pickled.
@@ -83,7 +83,7 @@ class CallFolder:
         return Call(self.place / name)
 
     def forget(self, existing: Callable[[Sequence[str]], Iterable[str]]) -> None:
-        """Delete what belongs to jobs that are gone; ``existing`` returns those of many ids that are there."""
+        """Delete the folders of jobs that are gone; ``existing`` returns the ids that still exist."""
         old = {call: call.job for call in self._older_than(time.time() - _KEEP_S)}
         present = set(existing([job for job in old.values() if job])) if old else set()
         for call, job in old.items():
@@ -105,12 +105,12 @@ class Call:
 
     @property
     def name(self) -> str:
-        """What finds it again."""
+        """Its name, by which it is found again."""
         return self.folder.name
 
     @property
     def annotations(self) -> dict[str, str]:
-        """What its job carries, so that it is found again."""
+        """The annotations of its job, by which it is found again."""
         return {ANNOTATION: self.name}
 
     @property
@@ -126,16 +126,16 @@ class Call:
         return ""
 
     def note_job(self, job_id: str) -> None:
-        """Remember whose it is."""
+        """Note the id of its job."""
         with suppress(OSError):
             (self.folder / "job").write_text(job_id)
 
     def outcome(self, attempt: int, rank: int = 0) -> CallOutcome | None:
-        """Read what a run of it left, if anything."""
+        """Read the outcome that a run left, if any."""
         return read_outcome(str(self.folder / worker.outcome_name(attempt, rank)))
 
     def last_outcome(self) -> CallOutcome | None:
-        """Read what the last run of its first rank left, of those that left anything."""
+        """Read the newest outcome that runs of its first rank left."""
         numbers = [int(path.name.split(".")[1]) for path in self.folder.glob("outcome.*.0")]
         return self.outcome(max(numbers)) if numbers else None
 
@@ -145,7 +145,7 @@ class Call:
 
 
 def pickled(function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]) -> bytes:
-    """Write down a call for another process.
+    """Pickle a call for another process.
 
     Raises:
         TypeError: The function or an argument cannot be pickled.

@@ -1,4 +1,4 @@
-"""How an exception is told in a termination message: in words, and by its classes, which rules look at."""
+"""How a termination message describes an exception: in words, and by its classes, which rules look at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a call's outcome is written by a run and read by whoever waits for it.
+"""The outcome of a call, which a run writes and the caller reads.
 
 A file holds two pickles: what anybody can read, and the value or exception itself, which may need the caller's code.
 """
@@ -29,7 +29,7 @@ class TooLarge(ValueError):
 
 
 class CallError(Exception):
-    """Stands for an exception that cannot be brought back itself; its message names that one's class."""
+    """Replaces an exception that cannot be restored; its message names the class of that one."""
 
 
 class RemoteTraceback(Exception):
@@ -65,8 +65,8 @@ class CallOutcome:
         """Return what the call returned.
 
         Raises:
-            BaseException: What it raised, with the run's traceback as its cause; ``CallError`` in its place where it
-                cannot be made again.
+            BaseException: What it raised, with the run's traceback as its cause; ``CallError`` in its place if it
+                cannot be restored.
         """
         try:
             loaded = pickle.loads(self.body)
@@ -89,7 +89,7 @@ def read_outcome(path: str) -> CallOutcome | None:
 
 
 def of_value(value: object, most: int) -> CallOutcome:
-    """Write down what a call returned.
+    """Make the outcome of a call that returned.
 
     Raises:
         TooLarge: It takes more than ``most`` bytes.
@@ -102,7 +102,7 @@ def of_value(value: object, most: int) -> CallOutcome:
 
 
 def of_error(error: BaseException, most: int) -> CallOutcome:
-    """Write down what a call raised; what cannot be brought back is told in words."""
+    """Make the outcome of a call that raised; an exception that cannot be restored is described in words."""
     import traceback
 
     from holdfast.sdk.calls.context import RunFailed
@@ -119,7 +119,7 @@ def of_error(error: BaseException, most: int) -> CallOutcome:
 
 
 def _body_of(error: BaseException) -> bytes:
-    """Pickle an exception; nothing where it could not be raised elsewhere, or would end the program that it is in."""
+    """Pickle an exception; empty if it cannot be raised elsewhere, or would end the program there."""
     if not isinstance(error, Exception):
         return b""
     try:
@@ -142,7 +142,7 @@ def write_outcome(path: str, outcome: CallOutcome) -> None:
 
 
 def dumps(value: object) -> bytes:
-    """Pickle a value, by cloudpickle if the call came by it or if nothing else can."""
+    """Pickle a value, with cloudpickle if the call used it or if nothing else can."""
     if "cloudpickle" not in sys.modules:
         try:
             return pickle.dumps(value, protocol=_PROTOCOL)

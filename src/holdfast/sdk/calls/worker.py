@@ -56,7 +56,7 @@ def each(function: Callable[..., T], part: list[tuple[Any, ...]]) -> list[T]:
 
 
 def _returned(function: Callable[..., T], arguments: tuple[Any, ...], named: dict[str, Any]) -> T:
-    """Make one call; a child that it forked exits where it would return."""
+    """Make one call; a child that it forked exits instead of returning."""
     worker = os.getpid()
     value = function(*arguments, **named)
     if os.getpid() != worker:
@@ -65,7 +65,7 @@ def _returned(function: Callable[..., T], arguments: tuple[Any, ...], named: dic
 
 
 def calls(parts: list[bytes], most: int) -> list[CallOutcome]:
-    """Make several calls that have nothing to do with each other; each result may take ``most`` bytes."""
+    """Make several independent calls; each result may take ``most`` bytes."""
     return [_outcome(part, most) for part in parts]
 
 
@@ -81,7 +81,7 @@ def _outcome(part: bytes, most: int) -> CallOutcome:
 
 
 def _failed(error: BaseException, most: int) -> tuple[CallOutcome, int]:
-    """Tell of a failure where rules and people look; one that the call told itself stays as it was told."""
+    """Report a failure in the log and the termination message, unless the call reported it itself."""
     import traceback
 
     from holdfast.sdk.calls.context import RunFailed, current

@@ -151,7 +151,7 @@ def _write(options: ArmadaOptions, verb: str, noun: "NounName | None", queue: di
 
 
 def _owned(manifest: Manifest, client: "Client") -> Manifest:
-    """Make the caller the owner of a queue that names nobody."""
+    """Make the caller the owner of a queue that names no owner."""
     if manifest.value.get("apiVersion") != _VERSION or manifest.noun != Noun.QUEUE:
         return manifest
     is_owned = any(map(manifest.value.get, _OWNERS))

@@ -25,7 +25,7 @@ class DownOptions:
 def down(options: DownOptions, cli: Cli) -> int:
     """Stop the server on the data directory, and wait until it has exited.
 
-    Running programs are not touched: they go on, and the next server takes them over. It is not an error if no server
+    Running programs continue, and the next server takes them over. It is not an error if no server
     is running.
     """
     flags = Flags()

@@ -106,8 +106,8 @@ def hold(options: SteerOptions, cli: Cli) -> int:
     """Keep jobs and arrays from running until they are released.
 
     A running job is warned and stopped, which uses up none of its retries; its next attempt begins when it is released.
-    No task of a held array starts, and no new ones are created; running tasks go on, and one that fails is held before
-    its retry.
+    No task of a held array starts, and no new ones are created; running tasks continue, and one that fails is held
+    before its retry.
     """
     return _keep(options, "hold", cli)
 
