@@ -239,7 +239,7 @@ def test_a_server_takes_requests_of_its_own_account_and_of_root_alone(caller: Ca
         warned = caller.run_as(stranger, [*HOLDFAST, "get", "jobs"], HOLDFAST_SOCKET=str(path))
         assert (warned.returncode, f"is another user's, number {CALLER}" in warned.stderr) == (4, True), warned
         answer = caller.run_as(stranger, [sys.executable, "-c", ASKING, str(path), REQUEST]).stdout
-        assert (answer.splitlines()[0], "takes requests of that account only, not of the account" in answer) == (
+        assert (answer.splitlines()[0], "accepts requests of that account only, not the account" in answer) == (
             "HTTP/1.1 403 Forbidden",
             True,
         )
