@@ -143,10 +143,10 @@ def test_a_workspace_whose_git_does_not_answer_is_not_sent(tmp_path: Path, monke
     (tmp_path / "a.secret").write_text("x")
     assert zipfile.ZipFile(io.BytesIO(packed(tmp_path))).namelist() == ["a.secret"], "it is none of git's"
     (tmp_path / ".git").write_text("gitdir: /nowhere\n")
-    with pytest.raises(RuntimeError, match=r"git does not tell what it ignores in .*: fatal"):
+    with pytest.raises(RuntimeError, match=r"git does not say which files of .*: fatal"):
         packed(tmp_path)
     (tmp_path / "below").mkdir()
-    with pytest.raises(RuntimeError, match="git does not tell"):
+    with pytest.raises(RuntimeError, match="git does not say"):
         packed(tmp_path / "below")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RuntimeError, match="git is not installed"):
@@ -178,7 +178,7 @@ def test_a_call_knows_its_job_and_children_have_their_parent_s_name(
     context = fluster_ctx()
     assert (context.parent_job_id, context.namespace, context.attempt_id) == ("top", "top", 2)
     assert context.get_port("my-http") == 8080
-    with pytest.raises(KeyError, match="asked for no port 'grpc', but for: my_http"):
+    with pytest.raises(KeyError, match="requested no port 'grpc'; its ports are: my_http"):
         context.get_port("grpc")
     with pytest.raises(RuntimeError, match="FLUSTER_CONTROLLER_ADDRESS"):
         _ = context.client

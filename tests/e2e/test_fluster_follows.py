@@ -158,7 +158,7 @@ def test_programs_say_where_they_answer_and_are_found_by_their_family(server: Fl
             assert client.resolver().resolve("model").is_empty
             with pytest.raises(ValueError, match="nobody has registered 'model'"):
                 client.resolver().resolve("model").first()
-        with pytest.raises(RuntimeError, match="no program of a job"):
+        with pytest.raises(RuntimeError, match="does not run in a job"):
             client.resolver().resolve("model")
         assert [one.name for one in client.list_endpoints("top/")] == ["top/model"]
         client.endpoint_registry.unregister(key)
@@ -191,7 +191,7 @@ def test_in_a_job_the_context_is_that_of_the_job_and_its_cluster(
 def test_what_is_not_here_says_so_when_it_is_imported() -> None:
     with pytest.raises(ImportError, match=r"Holdfast has no actors: .*registry\.register"):
         importlib.import_module("holdfast.fluster.actor")
-    for name, says in (("ActorServer", "has no actors"), ("WorkerPool", "has no worker pools: submit a job for each")):
+    for name, says in (("ActorServer", "has no actors"), ("WorkerPool", "has no worker pools; submit a job for each")):
         with pytest.raises(ImportError, match=says):
             getattr(holdfast.fluster, name)
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):

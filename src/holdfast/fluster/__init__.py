@@ -1,6 +1,6 @@
-"""For programs written for Fluster: its client, by the door that a server opens with ``--door fluster``.
+"""The client for programs written for Fluster, which uses the door that a server opens with ``--door fluster``.
 
-Everything is imported when it is first used; none of it needs gRPC.
+Everything is imported when it is first used. None of it needs gRPC.
 """
 
 TYPE_CHECKING = False
@@ -67,11 +67,11 @@ _POOLS = frozenset({"WorkerPool", "WorkerPoolConfig"})
 
 
 def __getattr__(name: str) -> object:
-    """Import what is asked for.
+    """Import a name on first use.
 
     Raises:
-        ImportError: It is something of Fluster's that is not here.
-        AttributeError: There is no such thing.
+        ImportError: It is a part of Fluster's that Holdfast does not have.
+        AttributeError: There is no such name.
     """
     from importlib import import_module
 
@@ -80,7 +80,7 @@ def __getattr__(name: str) -> object:
     if name in _ACTORS:
         import_module(f"{__name__}.actor")
     if name in _POOLS:
-        msg = f"{name} is not here: Holdfast has no worker pools: submit a job for each piece of work"
+        msg = f"{name} is not available: Holdfast has no worker pools; submit a job for each piece of work"
         raise ImportError(msg)
     if name not in _PLACE_OF:
         msg = f"module {__name__!r} has no attribute {name!r}"

@@ -1,4 +1,4 @@
-"""Calls the door of a server by Connect, again and again while that is killed or restarted."""
+"""Calls a server's door by Connect, and retries while the server is killed or restarted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATIENCE_S = 600.0
 """How long a server may be away."""
 LIMIT_MS = 60_000
 FIRST_S, LONGEST_S, FACTOR = 0.1, 2.0, 1.5
-"""Pauses: the first, the longest, and by what each is longer than the one before."""
+"""Pauses between tries: the first, the longest, and the factor by which they grow."""
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 _AGAIN = frozenset({"unavailable", "internal", "deadline_exceeded", "resource_exhausted"})
 
@@ -34,30 +34,32 @@ class ClusterError(Exception):
     """A call was refused."""
 
     def __init__(self, code: str, message: str) -> None:
-        """Remember Connect's code, such as ``already_exists``, and why."""
+        """``code`` is Connect's, such as ``already_exists``."""
         super().__init__(f"{code}: {message}")
         self.code = code
 
 
 class Calling:
-    """Calls one server, or its workers at the addresses that it tells."""
+    """Calls one server, or its workers at the addresses that the server gives."""
 
     def __init__(
         self, address: str, *, token: str | None = None, patience_s: float = PATIENCE_S, timeout_ms: int = LIMIT_MS
     ) -> None:
-        """Remember where it is; nothing is sent yet.
+        """Prepare to call a server; nothing is sent yet.
 
         Args:
             address: The server's, such as ``http://127.0.0.1:7070``.
-            token: What it is shown; by default ``HOLDFAST_TOKEN``, if that is set.
+            token: The token to send; by default ``HOLDFAST_TOKEN``, if that is set.
             patience_s: How long it may be away before a call fails.
             timeout_ms: How long one try of a call may take.
         """
         shown = token or os.environ.get("HOLDFAST_TOKEN")
         headers = {"content-type": "application/proto"} | ({"authorization": f"Bearer {shown}"} if shown else {})
         self.address = (address if "://" in address else f"http://{address}").rstrip("/")
-        here = (urlsplit(self.address).hostname or "") in _HERE  # where no proxy has to be asked, whatever is set
-        trusted = ssl.create_default_context() if self.address.startswith("https:") else True  # with SSL_CERT_FILE
+        # On this machine no proxy is used, whatever the environment says.
+        here = (urlsplit(self.address).hostname or "") in _HERE
+        # The default context reads SSL_CERT_FILE.
+        trusted = ssl.create_default_context() if self.address.startswith("https:") else True
         self._connect = partial(
             httpx.Client, headers=headers, timeout=timeout_ms / 1000, trust_env=not here, verify=trusted
         )
@@ -68,16 +70,16 @@ class Calling:
     def __call__(
         self, method: str, request: Message, answered: type[M], *, where: Callable[[], str] | None = None
     ) -> M:
-        """Call a method until it is answered; the door takes the same launch as one.
+        """Call a method until it is answered; the door treats a repeated launch as one.
 
         Args:
-            method: Its path.
-            request: What it is sent.
-            answered: What it answers.
-            where: Says before each try at which address; by default the server's.
+            method: The path of the method.
+            request: The request.
+            answered: The type of the answer.
+            where: Returns the address for each try; by default the server's.
 
         Raises:
-            ClusterError: It is refused.
+            ClusterError: The call is refused.
             httpx.TransportError: The server has been away for too long.
         """
         until, pause_s, body = time.monotonic() + self._patience_s, FIRST_S, request.SerializeToString()
@@ -90,7 +92,7 @@ class Calling:
                 if isinstance(error, ClusterError) and error.code not in _AGAIN:
                     raise error
             except (httpx.UnsupportedProtocol, httpx.LocalProtocolError):
-                raise  # no server is asked by that, however long one waits
+                raise  # the request is not valid, so waiting is of no use
             except httpx.TransportError as away:
                 error = away
             if time.monotonic() >= until:
@@ -99,7 +101,7 @@ class Calling:
             pause_s = min(pause_s * FACTOR, LONGEST_S)
 
     def at(self, place: str) -> str:
-        """Return the address of a worker, which is told without a scheme: it has the server's."""
+        """Return the address of a worker, which is given without a scheme and has the server's."""
         return place if "://" in place else f"{self.address.partition('://')[0]}://{place}"
 
     def _connected(self) -> httpx.Client:

@@ -1,4 +1,4 @@
-"""A client with a workspace, whose jobs are children of the one that it is made in."""
+"""A client with a workspace, whose jobs are children of the job in which it is created."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FlusterClient(RpcClusterClient):
         parent: str = "",
         cluster: LocalCluster | None = None,
     ) -> None:
-        """Remember where it is, whose children its jobs are, and the cluster that ends with it, if one does."""
+        """``parent`` is the job whose children its jobs are, ``cluster`` a local one that ends with it."""
         super().__init__(
             address,
             token=token,
@@ -61,12 +61,12 @@ class FlusterClient(RpcClusterClient):
         """Return a client of a cluster; jobs find the files of the workspace in their work directories.
 
         Args:
-            controller_address: The server's.
-            workspace: A folder of the caller's.
-            bundle_gcs_path: In its place, one that is kept there.
+            controller_address: The server's address.
+            workspace: A folder on the caller's machine.
+            bundle_gcs_path: The path of a stored workspace, instead of ``workspace``.
             timeout_ms: How long one try of a call may take.
-            token: What the server is shown; by default ``HOLDFAST_TOKEN``, if that is set.
-            parent: Whose children its jobs are; by default this program's job, if that cluster runs it.
+            token: The token to send; by default ``HOLDFAST_TOKEN``, if that is set.
+            parent: The job whose children its jobs are; by default this program's job, if that cluster runs it.
         """
         if parent is None and os.environ.get(CONTROLLER_ADDRESS) == controller_address:
             parent = own_job()
@@ -81,27 +81,27 @@ class FlusterClient(RpcClusterClient):
 
     @classmethod
     def local(cls, *, workspace: Path | None = None) -> FlusterClient:
-        """Return a client of a cluster of its own on this machine, which ends with it, and with it its jobs."""
+        """Return a client of a new cluster on this machine, which ends with the client, as do its jobs."""
         bundle = None if workspace is None else packed(workspace)
         started = LocalCluster()
         return cls(started.url, token=started.token, bundle=bundle, cluster=started)
 
     @property
     def endpoint_registry(self) -> EndpointRegistry:
-        """Where this program tells where it answers."""
+        """Where this program registers its address."""
         return EndpointRegistry(self, self._inside)
 
     def resolver(self) -> Resolver:
-        """Return what finds where others of this program's family answer."""
+        """Return a resolver of the addresses of this program's family of jobs."""
         return Resolver(self, self._inside)
 
     def _inside(self) -> str:
         return self._parent or own_job()
 
     def close(self) -> None:
-        """Close its connections; end a cluster of its own, with all that still goes on there.
+        """Close the connections; end its local cluster, if it has one, with all jobs that still run there.
 
-        In a process that was forked from the one that started the cluster, that goes on.
+        A process forked from the one that started the cluster does not end it.
         """
         if self._cluster is None or os.getpid() != self._started_by:
             super().close()
@@ -113,7 +113,7 @@ class FlusterClient(RpcClusterClient):
             self._cluster.close()
 
     def shutdown(self, wait: bool = True) -> None:  # noqa: FBT001, FBT002 - as upstream has it
-        """Close it; of a cluster of its own, wait for its jobs before, unless told not to."""
+        """Close the client; with ``wait``, wait first for the jobs of its local cluster."""
         if wait and self._cluster is not None:
             for job in self.list_jobs():
                 self.wait(job.job_id, timeout=float("inf"))

@@ -1,4 +1,4 @@
-"""What a call finds out about the job that it is made in."""
+"""The job that a call is made in, and what the call can find out about it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FlusterContext:
     """From 0."""
     worker_id: str = ""
     ports: Mapping[str, int] = field(default_factory=dict)
-    """By their names, in lower case and with ``_`` for ``-``."""
+    """By name, in lower case and with ``_`` for ``-``."""
 
     @property
     def parent_job_id(self) -> JobId | None:
@@ -40,27 +40,27 @@ class FlusterContext:
 
     @property
     def namespace(self) -> str:
-        """The name of the job above all others that this one is below."""
+        """The name of the root job of this one's family."""
         return self.job_id.partition("/")[0]
 
     def get_port(self, name: str) -> int:
-        """Return the number of a port that the job asked for.
+        """Return the number of a port that the job requested.
 
         Raises:
-            KeyError: It asked for none of that name.
+            KeyError: It requested none of that name.
         """
         port = self.ports.get(name.lower().replace("-", "_"))
         if port is None:
-            msg = f"the job asked for no port {name!r}, but for: {', '.join(sorted(self.ports)) or 'none'}"
+            msg = f"the job requested no port {name!r}; its ports are: {', '.join(sorted(self.ports)) or 'none'}"
             raise KeyError(msg)
         return port
 
     @property
     def client(self) -> FlusterClient:
-        """The cluster that runs this job; what is submitted there are children of the job.
+        """A client of the cluster that runs this job; jobs submitted by it are children of this one.
 
         Raises:
-            RuntimeError: This job was not told where that is.
+            RuntimeError: This job does not have the cluster's address.
         """
         address = os.environ.get(CONTROLLER_ADDRESS) or os.environ.get("HOLDFAST_URL")
         if not address:
@@ -70,12 +70,12 @@ class FlusterContext:
 
     @property
     def registry(self) -> EndpointRegistry:
-        """Where this program tells where it answers."""
+        """Where this program registers its address."""
         return self.client.endpoint_registry
 
     @property
     def resolver(self) -> Resolver:
-        """Where it finds others of its family."""
+        """Where it finds other jobs of its family."""
         return self.client.resolver()
 
 
@@ -83,7 +83,7 @@ _scope: ContextVar[FlusterContext | None] = ContextVar("fluster_context", defaul
 
 
 def create_context_from_env() -> FlusterContext:
-    """Read the context that the variables of a job tell."""
+    """Read the context from the variables of a job."""
     ports = {name.removeprefix(_PORT).lower(): int(to) for name, to in os.environ.items() if name.startswith(_PORT)}
     return FlusterContext(
         own_job(),
@@ -94,19 +94,19 @@ def create_context_from_env() -> FlusterContext:
 
 
 def fluster_ctx() -> FlusterContext:
-    """Return the job that this program is the call of; one without a name outside any."""
+    """Return the context of the job that this program runs in; outside a job, one with an empty name."""
     return _scope.get() or create_context_from_env()
 
 
 def get_fluster_ctx() -> FlusterContext | None:
-    """Return the job that this program is the call of; ``None`` outside any."""
+    """Return the context of the job that this program runs in; ``None`` outside a job."""
     context = fluster_ctx()
     return context if context.job_id else None
 
 
 @contextmanager
 def fluster_ctx_scope(context: FlusterContext) -> Iterator[FlusterContext]:
-    """Take a context for that of the program, for as long as this is open."""
+    """Use a context as the program's own while this is open."""
     tokens = _scope.set(context), current_job.set(context.job_id)
     try:
         yield context

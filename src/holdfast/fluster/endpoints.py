@@ -1,4 +1,4 @@
-"""Where programs of jobs answer: registered by them, and found by others below the same job."""
+"""The addresses of programs of jobs: registered by them, and found by others below the same root job."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ class ResolvedEndpoint:
 
     url: str
     actor_id: str
-    """The registration's: another one is another program's."""
+    """The id of the registration, which differs for another program."""
     metadata: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class ResolveResult:
-    """What was found under a name."""
+    """The addresses that were found under a name."""
 
     name: str
     endpoints: list[ResolvedEndpoint] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody answers there."""
+        """Whether no address was found."""
         return not self.endpoints
 
     def first(self) -> ResolvedEndpoint:
@@ -46,39 +46,39 @@ class ResolveResult:
 
 
 class EndpointRegistry:
-    """Registers where the program of a job answers; names are below the job above all others."""
+    """Registers the address of a job's program; names are below the root job."""
 
     def __init__(self, client: RpcClusterClient, job_id: Callable[[], str]) -> None:
-        """Remember whom to tell; ``job_id`` says whose program this is."""
+        """``job_id`` returns the name of this program's job."""
         self._client, self._job_id = client, job_id
 
     def register(self, name: str, address: str, metadata: Mapping[str, str] | None = None) -> str:
         """Register an address, such as ``127.0.0.1:8080``, while this attempt runs; returns the registration's id.
 
         Raises:
-            RuntimeError: This is no program of a job.
-            ClusterError: It is refused.
+            RuntimeError: This program does not run in a job.
+            ClusterError: The registration is refused.
         """
         job_id = self._job_id()
         return self._client.register_endpoint(below(job_id, name), address, job_id, metadata)
 
     def unregister(self, endpoint_id: str) -> None:
-        """Take back a registration; one that is not there stays so."""
+        """Remove a registration, if it exists."""
         self._client.unregister_endpoint(endpoint_id)
 
 
 class Resolver:
-    """Finds what programs have registered below the job above all others of this one."""
+    """Finds the addresses that programs have registered below this one's root job."""
 
     def __init__(self, client: RpcClusterClient, job_id: Callable[[], str]) -> None:
-        """Remember whom to ask; ``job_id`` says whose program this is."""
+        """``job_id`` returns the name of this program's job."""
         self._client, self._job_id = client, job_id
 
     def resolve(self, name: str) -> ResolveResult:
         """Find all addresses that are registered under a name.
 
         Raises:
-            RuntimeError: This is no program of a job.
+            RuntimeError: This program does not run in a job.
         """
         full_name = below(self._job_id(), name)
         endpoints = [endpoint for endpoint in self._client.list_endpoints(full_name) if endpoint.name == full_name]
@@ -95,9 +95,9 @@ def below(job_id: str, name: str) -> str:
     """Return the full name of an endpoint.
 
     Raises:
-        RuntimeError: There is no such job.
+        RuntimeError: This program does not run in a job.
     """
     if not job_id:
-        msg = "this is no program of a job: endpoints are found by name within the family of one"
+        msg = "this program does not run in a job: endpoints have names within the family of a job"
         raise RuntimeError(msg)
     return f"{job_id.partition('/')[0]}/{name}"

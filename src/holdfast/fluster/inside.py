@@ -1,4 +1,4 @@
-"""Which job this program is the call of, if it is that of any."""
+"""The job that this program runs in, if it does."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class JobId(str):
 
 
 current_job: ContextVar[JobId | None] = ContextVar("fluster_job", default=None)
-"""What it is taken for, whatever its variables say."""
+"""The job that a context sets, which takes precedence over the variables."""
 
 
 def own_job() -> JobId:
-    """Return the name of the job; empty outside any."""
+    """Return the name of the job, empty outside a job."""
     job_id = current_job.get()
     return JobId(os.environ.get("FLUSTER_JOB_ID", "")) if job_id is None else job_id

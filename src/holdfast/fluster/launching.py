@@ -1,4 +1,4 @@
-"""What is said of a job when it is launched: its call, its retries, its environment and its workspace."""
+"""The parts of a launch: the call, its retries, its environment and its workspace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SKIPPED = frozenset({".git", ".venv", "__pycache__", "node_modules"})
 _ALWAYS = (1980, 1, 1, 0, 0, 0)
-"""When files of a workspace were changed, so that an unchanged one is the same archive."""
+"""The time of all files in an archive, so that an unchanged workspace gives the same archive."""
 _MS = 1000
 _NO_REPOSITORY = b"not a git repository (or any"
 
@@ -43,7 +43,7 @@ class RetryConfig:
     """Never retry on these exit codes."""
 
     def message(self) -> cluster.RetryConfig:
-        """Return it as it is sent."""
+        """Return the message to send."""
         return cluster.RetryConfig(
             max_retries_failure=self.max_retries_failure,
             max_retries_preemption=self.max_retries_preemption,
@@ -69,12 +69,12 @@ class Entrypoint:
         return cls(function, args, kwargs)
 
     def serialized(self) -> bytes:
-        """Return it as it is sent.
+        """Return the bytes to send.
 
         Raises:
-            TypeError: It cannot be pickled.
+            TypeError: The call cannot be pickled.
         """
-        # A pickle ends where it ends: what follows tells its reader who wrote it, in case that matters.
+        # Readers ignore what follows a pickle: here, the Python that wrote it.
         return pickled(self.callable, self.args, self.kwargs) + "#python={}.{}".format(*sys.version_info).encode()
 
 
@@ -92,13 +92,13 @@ def create_environment(
 
 
 def packed(workspace: Path) -> bytes:
-    """Pack a workspace: what git tracks or does not ignore, or everything where it is none of git's.
+    """Pack a workspace: the files that git tracks or does not ignore, or all files outside a repository.
 
     Links are left out.
 
     Raises:
-        NotADirectoryError: It is none.
-        RuntimeError: It is git's, and git does not tell what is ignored there.
+        NotADirectoryError: It is not a directory.
+        RuntimeError: It is a repository, and git does not say what it ignores there.
     """
     if not workspace.is_dir():
         raise NotADirectoryError(workspace)
@@ -129,7 +129,7 @@ def _names(workspace: Path) -> Iterator[str]:
         return
     if (workspace / ".git").exists() or (listed is not None and _NO_REPOSITORY not in listed.stderr):
         why = "git is not installed" if listed is None else os.fsdecode(listed.stderr).strip()
-        msg = f"git does not tell what it ignores in {workspace}, which must not be sent: {why}"
+        msg = f"git does not say which files of {workspace} it ignores, so that they cannot be left out: {why}"
         raise RuntimeError(msg)
     for folder, below, names in os.walk(workspace):
         below[:] = [name for name in below if name not in _SKIPPED]

@@ -1,4 +1,4 @@
-"""A cluster of a client's own: a server on this machine with a directory of its own, for as long as that needs it."""
+"""A local cluster of a client: a server on this machine with a temporary data directory."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _PROGRAM = "from holdfast.cli.main import main; main()"
 _LIMIT_S, _PAUSE_S = 60.0, 0.02
 _OWN = "HOLDFAST_"
 _ANYWHERE = {"HOLDFAST_FLUSTER_LISTEN": "127.0.0.1:0"}
-"""There may be a server here already, or another such cluster."""
+"""Any free port, as another server or cluster may run on this machine."""
 
 
 class LocalCluster:
     """A server with Fluster's door open."""
 
     def __init__(self) -> None:
-        """Start it, and wait until it answers.
+        """Start the server, and wait until it answers.
 
         Raises:
             RuntimeError: It ended, or took too long.
@@ -56,7 +56,7 @@ class LocalCluster:
         raise RuntimeError(msg)
 
     def close(self) -> None:
-        """End it, and delete its directory; what it runs should have ended before."""
+        """Stop the server and delete its directory; its jobs should have ended before."""
         self._server.terminate()
         try:
             self._server.wait(_LIMIT_S)

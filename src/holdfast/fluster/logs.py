@@ -1,4 +1,4 @@
-"""What jobs print, as a client reads and follows it."""
+"""The output of jobs, as a client reads and follows it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from holdfast.fluster.calling import Calling
 
 MOST_LINES = 10_000
-"""In one answer; who wants more asks from the last one's time on."""
+"""Lines in one answer; the next request continues from the last one's time."""
 
 
 class NoWorkerError(ValueError):
-    """No worker has the job, so that nobody can be asked what it printed."""
+    """No worker has the job, so that its output cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -35,22 +35,22 @@ class LogEntry:
 
 @dataclass(frozen=True)
 class LogFilter:
-    """Which lines are meant."""
+    """Selects lines."""
 
     regex: str = ""
-    """What they have, as RE2 writes patterns; empty for all."""
+    """A pattern in them, in RE2 syntax; empty for all."""
     start_line: int = 0
-    """The number of the first, from 0; negative for as many of the last."""
+    """The number of the first line, from 0; negative for that many last lines."""
     start_ms: int = 0
-    """They were written after that."""
+    """Only lines written after this."""
     end_ms: int = 0
-    """They were not written after that; 0 for no limit."""
+    """Only lines written up to this; 0 for no limit."""
     max_lines: int = 0
-    """How many; 0 for all. Those of one moment come together, also if they are a few more."""
+    """How many; 0 for all. Lines of one millisecond come together, even if they are a few more."""
 
 
 def read(calling: Calling, job_id: str, limits: LogFilter, where: Callable[[], str]) -> Iterator[LogEntry]:
-    """Yield the lines that there are now, from an address that is asked for before each try."""
+    """Yield the lines that there are now; ``where`` returns the address for each try."""
     start_ms, count = limits.start_ms, 0
     while True:
         most = min(limits.max_lines - count, MOST_LINES) if limits.max_lines else 0
@@ -66,19 +66,19 @@ def read(calling: Calling, job_id: str, limits: LogFilter, where: Callable[[], s
 
 
 class LogFollower:
-    """Reads on where it stopped: each line once, though several are of one moment."""
+    """Continues where it stopped: each line comes once, even if several have the same time."""
 
     def __init__(self, limits: LogFilter, lines: Callable[[LogFilter, str], Iterator[LogEntry]]) -> None:
-        """Begin with the first line that is meant; ``lines`` reads those that there are now, from an address."""
+        """Begin with the first selected line; ``lines`` reads the current ones from an address."""
         self._filter, self._lines = limits, lines
         self._last_ms = self._of_last = 0
         self._place = ""
 
     def news(self, place: str) -> Iterator[LogEntry]:
-        """Yield what has come since.
+        """Yield the lines since the last call.
 
         Args:
-            place: The worker's address, if there is one now; the last one is asked about an attempt that is over.
+            place: The worker's address, if there is one now; without one, the last address is used.
         """
         self._place = place or self._place
         limits, again = self._filter, self._of_last

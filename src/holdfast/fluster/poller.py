@@ -1,4 +1,4 @@
-"""Tells a program what a job prints, while that does something else."""
+"""Passes the output of a job to a handler in the background."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ class LogPoller:
         handler: Callable[[LogEntry], None],
         poll_interval: float = 1.0,
     ) -> None:
-        """Remember what to do; ``start`` begins."""
         self._client, self._job_id, self._handler = client, job_id, handler
         self._poll_interval = poll_interval
         self._begin()
@@ -36,14 +35,14 @@ class LogPoller:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin, unless it has."""
+        """Start polling, unless it has started."""
         if self._thread is None:
             self._stopped.clear()
             self._thread = threading.Thread(target=self._poll, daemon=True)
             self._thread.start()
 
     def stop(self, timeout: float = 2.0) -> None:
-        """End, unless it has; wait so long for the handler."""
+        """Stop polling, and wait at most ``timeout`` seconds for the handler."""
         if self._thread is not None:
             self._stopped.set()
             self._thread.join(timeout)

@@ -1,4 +1,4 @@
-"""Calls of the door from Python: submits calls, waits for them, ends them, reads what they print."""
+"""The client of Fluster's door: submits calls, waits for them, ends them, and reads their output."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ class RpcClusterClient:
         timeout_ms: int = LIMIT_MS,
         parent: str = "",
     ) -> None:
-        """Remember where it is; nothing is sent yet.
+        """Prepare to call a cluster; nothing is sent yet.
 
         Args:
-            address: The server's, such as ``http://127.0.0.1:7070``.
-            token: What it is shown; by default ``HOLDFAST_TOKEN``, if that is set.
+            address: The server's address, such as ``http://127.0.0.1:7070``.
+            token: The token to send; by default ``HOLDFAST_TOKEN``, if that is set.
             bundle: The workspace of jobs, as a zip archive.
-            bundle_gcs_path: In its place, one that is kept there, as ``FLUSTER_BUNDLE_GCS_PATH`` names it.
+            bundle_gcs_path: The path of a stored workspace, instead of ``bundle``; see ``FLUSTER_BUNDLE_GCS_PATH``.
             patience_s: How long the server may be away before a call fails.
             timeout_ms: How long one try of a call may take.
-            parent: The full name of the job whose children its jobs are, unless one is submitted below another.
+            parent: The full name of the job whose children its jobs are, unless a submission names another.
         """
         self._calling = Calling(address, token=token, patience_s=patience_s, timeout_ms=timeout_ms)
         self._bundle = bundle
@@ -69,7 +69,7 @@ class RpcClusterClient:
 
     @property
     def address(self) -> str:
-        """The server's."""
+        """The server's address."""
         return self._calling.address
 
     def submit(
@@ -84,15 +84,15 @@ class RpcClusterClient:
         *,
         parent: str = "",
     ) -> JobId:
-        """Submit a call; returns the full name of its job.
+        """Submit a call, and return the full name of its job.
 
         Raises:
-            ClusterError: It is refused, as a name that is taken.
+            ClusterError: It is refused, for example because the name is taken.
             ValueError: The name has a slash.
             TypeError: The call cannot be pickled.
         """
         if "/" in name:
-            msg = f"the name {name!r} has a slash: children are submitted in their parent"
+            msg = f"the name {name!r} has a slash; to submit a child, submit it in its parent"
             raise ValueError(msg)
         parent = parent or self._parent
         request = cluster.Controller.LaunchJobRequest(
@@ -113,7 +113,7 @@ class RpcClusterClient:
         return JobId(self._call("LaunchJob", request, cluster.Controller.LaunchJobResponse).job_id)
 
     def status(self, job_id: str, *, include_result: bool = False) -> cluster.JobStatus:
-        """Say how a job does.
+        """Read a job's status.
 
         Raises:
             ClusterError: There is no such job.
@@ -122,7 +122,7 @@ class RpcClusterClient:
         return self._call("GetJobStatus", request, cluster.Controller.GetJobStatusResponse).job
 
     def result(self, job_id: str) -> Any:  # noqa: ANN401 - whatever was returned
-        """Return what the call of a job that succeeded returned; read only what you trust.
+        """Return the result of a job that succeeded; it is unpickled, so read only results that you trust.
 
         Raises:
             LookupError: It left no result.
@@ -136,13 +136,13 @@ class RpcClusterClient:
     def wait(
         self, job_id: str, timeout: float = 300.0, poll_interval: float = LONGEST_S, *, stream_logs: bool = False
     ) -> cluster.JobStatus:
-        """Wait until a job has ended, and say how; what runs meanwhile is asked for more and more seldom.
+        """Wait until a job has ended, with growing pauses, and return its last status.
 
         Args:
             job_id: The job.
             timeout: How long to wait, in seconds.
-            poll_interval: The longest pause between two looks.
-            stream_logs: Whether to print what it prints.
+            poll_interval: The longest pause between two requests.
+            stream_logs: Whether to print its output.
 
         Raises:
             TimeoutError: It has not ended by then.
@@ -158,7 +158,7 @@ class RpcClusterClient:
     def watch(
         self, job_id: str, timeout: float, poll_interval: float, *, pause: Callable[[float], object] = time.sleep
     ) -> Iterator[cluster.JobStatus]:
-        """Yield how a job does, again and again until it has ended, the end with it.
+        """Yield a job's status again and again until it has ended, including the last one.
 
         Raises:
             TimeoutError: It has not ended by then.
@@ -187,19 +187,19 @@ class RpcClusterClient:
         start_line: int = 0,
         regex: str = "",
     ) -> list[LogEntry]:
-        """Read what the current or last attempt of a job has printed by now, from the worker that has it.
+        """Read the output of a job's current or last attempt so far, from the worker that has it.
 
         Args:
             job_id: The job.
-            start_ms: Lines that were written after that.
-            max_lines: How many, 0 for all; those of one moment come together, also if they are a few more.
-            end_ms: Lines that were not written after that; 0 for no limit.
-            start_line: The number of the first line, from 0; negative for as many of the last.
-            regex: Lines that have this, as RE2 writes patterns.
+            start_ms: Only lines written after this.
+            max_lines: How many, 0 for all; lines of one millisecond come together, even if they are a few more.
+            end_ms: Only lines written up to this; 0 for no limit.
+            start_line: The number of the first line, from 0; negative for that many last lines.
+            regex: A pattern in the lines, in RE2 syntax.
 
         Raises:
-            ValueError: No worker has it yet, or none has while it waits to be run again.
-            ClusterError: There is no such job, or something else of this cannot be asked for.
+            ValueError: No worker has it yet, or it waits to run again.
+            ClusterError: There is no such job, or an argument is not valid.
         """
         return [*self._lines(job_id, LogFilter(regex, start_line, start_ms, end_ms, max_lines))]
 
@@ -213,27 +213,27 @@ class RpcClusterClient:
         timeout: float = float("inf"),
         poll_interval: float = _FOLLOWED_S,
     ) -> Iterator[LogEntry]:
-        """Yield what a job prints, line by line and each once, until it has ended; of attempts one after the other.
+        """Yield the output of a job, each line once, until it has ended, attempt after attempt.
 
-        What an attempt printed last is missed where the next one begins before the next look.
+        The last lines of an attempt are missed if the next attempt begins before the next request.
 
         Raises:
             TimeoutError: It has not ended by then.
-            ClusterError: There is no such job, or something else of this cannot be asked for.
+            ClusterError: There is no such job, or an argument is not valid.
         """
         reader = self.log_reader(job_id, LogFilter(regex, start_line, start_ms))
         for status in self.watch(job_id, timeout, poll_interval):
             yield from reader.news(status.worker_address)
 
     def log_reader(self, job_id: str, limits: LogFilter) -> LogFollower:
-        """Return what reads the log of a job on where it stopped."""
+        """Return a reader of a job's log that continues where it stopped."""
         return LogFollower(limits, partial(self._lines, job_id))
 
     def _lines(self, job_id: str, limits: LogFilter, place: str = "") -> Iterator[LogEntry]:
-        """Yield lines from a worker's address; from what the status says where that is none, or does not answer.
+        """Yield lines from a worker's address, or from the one in the status if there is none or it does not answer.
 
         Raises:
-            NoWorkerError: It has none.
+            NoWorkerError: The job has no worker.
         """
         tried: list[str] = []
 
@@ -244,22 +244,22 @@ class RpcClusterClient:
                 raise NoWorkerError(msg)
             worker = self._calling.at(now or place)
             if worker in tried:
-                return self.address  # who came in by a tunnel may not reach it otherwise
+                return self.address  # a client behind a tunnel may reach no other
             tried.append(worker)
             return worker
 
         return read(self._calling, job_id, limits, where)
 
     def terminate(self, job_id: str) -> None:
-        """End a job and its children; one that has ended stays as it ended."""
+        """End a job and its children; jobs that have ended are left alone."""
         self._call("TerminateJob", cluster.Controller.TerminateJobRequest(job_id=job_id), cluster.Empty)
 
     def terminate_prefix(self, prefix: str, *, exclude_finished: bool = True) -> list[JobId]:
-        """End the job of a name and all below it, also where there is no such job itself; returns those that ran.
+        """End the job with a name, if there is one, and all below it; returns those that ran.
 
         Args:
-            prefix: The name, or ``name/`` for what is below it alone.
-            exclude_finished: Whether those that have ended are left out, which stay as they ended.
+            prefix: The name, or ``name/`` for the jobs below it only.
+            exclude_finished: Whether to leave out jobs that have ended.
         """
         going = [
             JobId(job.job_id)
@@ -271,11 +271,11 @@ class RpcClusterClient:
         return going
 
     def list_jobs(self, *, states: Collection[int] | None = None, prefix: str | None = None) -> list[cluster.JobStatus]:
-        """List jobs: of some states, or of a name.
+        """List jobs, by default all.
 
         Args:
-            states: Those that are meant.
-            prefix: ``a`` means that job and all below it, and not ``ab``; ``a/`` what is below it alone.
+            states: Only jobs in these states.
+            prefix: ``a`` selects that job and all below it, but not ``ab``; ``a/`` only those below it.
         """
         statuses = self._call(
             "ListJobs", cluster.Controller.ListJobsRequest(), cluster.Controller.ListJobsResponse
@@ -289,19 +289,19 @@ class RpcClusterClient:
         ]
 
     def register_endpoint(self, name: str, address: str, job_id: str, metadata: Mapping[str, str] | None = None) -> str:
-        """Say where a program of a job answers, while its attempt runs; returns the registration's id."""
+        """Register an endpoint for the lifetime of the job's current attempt. Returns the registration id."""
         request = cluster.Controller.RegisterEndpointRequest(
             name=name, address=address, job_id=job_id, metadata=metadata or {}
         )
         return self._call("RegisterEndpoint", request, cluster.Controller.RegisterEndpointResponse).endpoint_id
 
     def unregister_endpoint(self, endpoint_id: str) -> None:
-        """Take back a registration; one that is not there stays so."""
+        """Remove a registration, if it exists."""
         request = cluster.Controller.UnregisterEndpointRequest(endpoint_id=endpoint_id)
         self._call("UnregisterEndpoint", request, cluster.Empty)
 
     def list_endpoints(self, prefix: str) -> list[cluster.Controller.Endpoint]:
-        """List the endpoints whose names begin so."""
+        """List the endpoints with a prefix."""
         request = cluster.Controller.ListEndpointsRequest(prefix=prefix)
         return [*self._call("ListEndpoints", request, cluster.Controller.ListEndpointsResponse).endpoints]
 
@@ -310,13 +310,11 @@ class RpcClusterClient:
         self._calling.close()
 
     def __enter__(self) -> Self:
-        """Return it."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
         self.close()
 
     def _call(self, name: str, request: Message, answered: type[M]) -> M:
