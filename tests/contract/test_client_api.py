@@ -176,7 +176,7 @@ def test_an_array_is_submitted_once_read_listed_cancelled_and_deleted(client: Cl
     assert list(client.arrays(labels={"team": "vision"})) == []
     assert client.array("train").id == array.id
     assert client.array_why("train").headline == "Array train waits. Of 5 tasks: 5 waiting."
-    with pytest.raises(NotFound, match="has not been made yet"):
+    with pytest.raises(NotFound, match="has not been created yet"):
         client.array_task("train", 4)
     with pytest.raises(NotFound, match="has no task 5"):
         client.array_task("train", 5)

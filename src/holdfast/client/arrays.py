@@ -25,7 +25,7 @@ def _path(reference: str, rest: str = "") -> str:
 
 
 class ArrayCalls:
-    """What can be done with arrays; one is named by its name or its id."""
+    """Arrays, referred to by name or id."""
 
     _connection: Connection
 
@@ -35,7 +35,7 @@ class ArrayCalls:
         return self._connection.call(ArrayAccepted, "POST", _ARRAYS, repeatable=True, json=manifest, headers=headers)
 
     def check_array(self, manifest: Mapping[str, Any]) -> ArrayAccepted:
-        """Have an array checked as if it was submitted; nothing is stored."""
+        """Check an array as if it were submitted; nothing is stored."""
         return self._connection.call(
             ArrayAccepted, "POST", _ARRAYS, repeatable=True, params={"dry_run": "true"}, json=manifest
         )
@@ -45,7 +45,7 @@ class ArrayCalls:
         return self._connection.call(ArrayApplied, "PUT", _path(reference), repeatable=True, json=manifest)
 
     def array(self, reference: str) -> ArrayView:
-        """Read how far an array is."""
+        """Read an array and its progress."""
         return self._connection.get(_path(reference), ArrayView)
 
     def arrays(
@@ -59,7 +59,7 @@ class ArrayCalls:
         return listed(self._connection, _ARRAYS, ArrayPage, limit, filters, unreadable)
 
     def array_task(self, reference: str, index: int) -> JobSummary:
-        """Read the job that is a task of an array."""
+        """Read the job of an array's task."""
         return self._connection.get(_path(reference, f"/tasks/{index}"), JobSummary)
 
     def array_why(self, reference: str) -> ArrayWhy:
@@ -77,19 +77,19 @@ class ArrayCalls:
         return self._connection.call(ArrayAccepted, "POST", path, repeatable=dry_run, params=params, json=body)
 
     def cancel_array(self, reference: str, *, reason: str = "") -> ArrayView:
-        """Ask for an array to make no more tasks, and for those it has to be cancelled."""
+        """Cancel an array: its tasks are cancelled, and no more are created."""
         return self._steer_array(reference, "cancel", reason, repeatable=True)
 
     def hold_array(self, reference: str, *, reason: str = "") -> ArrayView:
-        """Ask for no more tasks of an array to start until it is released; those that run go on."""
+        """Hold an array: no more tasks start until it is released; running ones continue."""
         return self._steer_array(reference, "hold", reason, repeatable=True)
 
     def release_array(self, reference: str, *, reason: str = "") -> ArrayView:
-        """Ask to release an array that is held."""
+        """Release a held array."""
         return self._steer_array(reference, "release", reason, repeatable=False)
 
     def preempt_array(self, reference: str, *, reason: str = "") -> ArrayView:
-        """Ask for the places of all tasks of an array that run; policies decide which of them run again."""
+        """Preempt all running tasks of an array; policies decide which of them run again."""
         return self._steer_array(reference, "preempt", reason, repeatable=False)
 
     def _steer_array(self, reference: str, verb: str, reason: str, *, repeatable: bool) -> ArrayView:
@@ -97,6 +97,6 @@ class ArrayCalls:
         return self._connection.call(ArrayView, "POST", path, repeatable=repeatable, json={"reason": reason})
 
     def delete_array(self, reference: str, *, reason: str = "") -> ArrayView:
-        """Ask for an array to be cancelled and forgotten; its tasks stay as history."""
+        """Cancel and delete an array; its tasks stay as history."""
         params = {"reason": reason} if reason else {}
         return self._connection.call(ArrayView, "DELETE", _path(reference), repeatable=True, params=params)

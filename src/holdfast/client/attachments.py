@@ -1,4 +1,4 @@
-"""The calls that send something along with work that is about to be submitted: a file, an archive, a secret."""
+"""The calls that send files, archives and secrets for work that is about to be submitted."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _HERE = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class AttachmentCalls:
-    """What programs find in their work directories, and secrets: they go in, and only programs get them."""
+    """Files and secrets, which can be sent but not read back: only programs get them."""
 
     _connection: Connection
 
     def keep_secret(self, value: str) -> str:
-        """Have a secret kept for jobs that are submitted within an hour; returns its name for ``{secret: NAME}``.
+        """Send a secret for jobs that are submitted within an hour; returns its name for ``{secret: NAME}``.
 
         Raises:
-            Refused: It would go to another machine in clear, or the server keeps none.
+            Refused: It would go to another machine unencrypted, or the server keeps no secrets.
         """
         server = urlsplit(self._connection.address)
         if server.scheme == "http" and server.hostname not in _HERE:
@@ -34,11 +34,11 @@ class AttachmentCalls:
         return self._connection.call(SecretKept, "POST", f"{API}/secrets", json={"value": value}).name
 
     def keep_blob(self, data: bytes, *, archive: bool = False) -> str:
-        """Have something kept for jobs that are submitted within an hour; returns its SHA-256, for ``inputs``.
+        """Send a file for jobs that are submitted within an hour; returns its SHA-256, for ``inputs``.
 
         Args:
-            data: What is sent.
-            archive: Whether it is a zip archive that is to be unpacked, and refused if it must not be.
+            data: The contents.
+            archive: Whether it is a zip archive to unpack; the server refuses unsafe ones.
         """
         body = {"data": base64.b64encode(data).decode(), "unpack": archive}
         return self._connection.call(BlobKept, "POST", f"{API}/blobs", json=body).blob

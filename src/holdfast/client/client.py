@@ -13,9 +13,7 @@ from holdfast.client.events import EventCalls
 from holdfast.client.figures import FigureCalls
 from holdfast.client.jobs import JobCalls
 from holdfast.client.jobsets import JobSetCalls
-from holdfast.client.notifications import NotificationCalls
 from holdfast.client.operating import OperatingCalls
-from holdfast.client.tokens import TokenCalls
 from holdfast.client.workloads import WorkloadCalls
 from holdfast.wire.base import API
 from holdfast.wire.catalogue import Health, MeView, VersionView
@@ -35,10 +33,8 @@ class Client(
     OfEntries,
     OperatingCalls,
     FigureCalls,
-    NotificationCalls,
     EventCalls,
     AttachmentCalls,
-    TokenCalls,
 ):
     """A connection to one Holdfast server; not to be shared between threads."""
 
@@ -52,7 +48,7 @@ class Client(
         pause: Callable[[float], None] = time.sleep,
         connection: Connection | None = None,
     ) -> None:
-        """Remember where the server is; nothing is sent yet.
+        """Set up a client; nothing is sent yet.
 
         Args:
             base_url: Such as ``http://127.0.0.1:7070``, or ``unix:///run/holdfast/holdfast.sock``.
@@ -68,11 +64,11 @@ class Client(
 
     @property
     def connection(self) -> Connection:
-        """What it sends its requests by."""
+        """The connection that carries its requests."""
         return self._connection
 
     def of(self, kind: KindInfo) -> WorkloadCalls:
-        """Return what can be done with work of a kind, as far as all kinds are alike."""
+        """Return the calls that work of every kind has, for one kind."""
         return WorkloadCalls(self._connection, kind)
 
     def __enter__(self) -> Self:
@@ -82,11 +78,11 @@ class Client(
         self.close()
 
     def close(self) -> None:
-        """Let go of the connection; double close is fine."""
+        """Close the connection; may be called twice."""
         self._connection.close()
 
     def me(self) -> MeView:
-        """Read who asks, as the server knows them."""
+        """Read the caller's name and rights, as the server knows them."""
         return self._connection.get(f"{API}/me", MeView)
 
     def version(self) -> VersionView:
@@ -94,10 +90,10 @@ class Client(
         return self._connection.get(f"{API}/version", VersionView)
 
     def health(self) -> Health:
-        """Tell whether the server can work.
+        """Check whether the server works.
 
         Raises:
-            Unavailable: It cannot, or cannot be reached.
+            Unavailable: It does not work, or cannot be reached.
         """
         return self._connection.get("/readyz", Health)
 

@@ -1,4 +1,4 @@
-"""The calls about what operators write, the same for every kind of entry."""
+"""The calls about entries of the catalogue, the same for every kind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ V = TypeVar("V", bound=EntryView)
 
 
 class EntryCalls(Generic[V]):
-    """What can be done with the entries of one kind; a manifest is a mapping of any dialect that has the kind."""
+    """The entries of one kind; manifests are mappings, in any dialect that has the kind."""
 
     def __init__(self, connection: Connection, info: EntryInfo, view: type[V]) -> None:
         self._connection, self._view, self._page = connection, view, models_of(info).page
@@ -33,22 +33,22 @@ class EntryCalls(Generic[V]):
         return views
 
     def get(self, name: str) -> V:
-        """Read one."""
+        """Read an entry."""
         return self._connection.get(self._one(name), self._view)
 
     def create(self, manifest: Mapping[str, Any]) -> V:
-        """Create one; it must be new."""
+        """Create a new entry."""
         return self._connection.call(self._view, "POST", self._all, json=manifest)
 
     def put(
         self, name: str, manifest: Mapping[str, Any], *, must_exist: bool = False, if_match: str | None = None
     ) -> V:
-        """Create or replace one, or with ``must_exist`` only replace it; ``if_match`` is the revision it must have."""
+        """Create or replace an entry, with ``must_exist`` only replace it; ``if_match`` is its expected revision."""
         params = {"must_exist": "true"} if must_exist else {}
         return self._connection.call(self._view, "PUT", self._one(name), json=manifest, params=params, **once(if_match))
 
     def delete(self, name: str, *, if_match: str | None = None) -> None:
-        """Delete one; ``if_match`` is the revision it must have."""
+        """Delete an entry; ``if_match`` is the revision it must have."""
         self._connection.send("DELETE", self._one(name), **once(if_match))
 
     def _one(self, name: str) -> str:
@@ -56,12 +56,12 @@ class EntryCalls(Generic[V]):
 
 
 class OfEntries:
-    """The entries of each kind; a change of a policy is a new revision."""
+    """The entries of each kind. Changing a policy makes a new revision."""
 
     _connection: Connection
 
     def entries(self, info: EntryInfo) -> EntryCalls[EntryView]:
-        """Return what can be done with the entries of a kind."""
+        """Return the calls about the entries of a kind."""
         return EntryCalls(self._connection, info, models_of(info).view)
 
     @property

@@ -1,4 +1,4 @@
-"""Turns refusals into the errors of ``holdfast.errors``, with every problem."""
+"""Turns error responses into the errors of ``holdfast.errors``, with every problem."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONGEST_EXCERPT = 200
 
 
 def error_of(answer: HttpResponse, url: str) -> HoldfastError:
-    """Make the error an answer stands for; one that Holdfast did not write is told from its status alone."""
+    """Make the error of a response; if Holdfast did not write the response, from its status alone."""
     try:
         details = ProblemDetails.model_validate_json(answer.content)
     except ValidationError:
@@ -41,7 +41,7 @@ def error_of(answer: HttpResponse, url: str) -> HoldfastError:
 
 
 def of_details(details: ProblemDetails) -> HoldfastError:
-    """Make the error that problem details stand for."""
+    """Make the error of problem details."""
     kind = _class_of(details.code, details.status)
     problems = [read_problem(entry) for entry in details.errors]
     error = kind(details.detail, problems=problems, hint=details.hint)
@@ -53,7 +53,7 @@ def of_details(details: ProblemDetails) -> HoldfastError:
 
 
 def _class_of(code: str, status: int) -> type[HoldfastError]:
-    """Pick the class by code; a code of a newer server falls back to what its status means."""
+    """Pick the class by code; for an unknown code of a newer server, by status."""
     for kind in all_errors():
         if kind.code == code and kind is not HoldfastError:
             return kind
@@ -63,7 +63,7 @@ def _class_of(code: str, status: int) -> type[HoldfastError]:
 
 
 def difference(revision: int) -> str | None:
-    """Say which is older, this program or the server with this revision of the API, if either is."""
+    """Return which of this program and the server is older, by their revisions of the API; ``None`` if neither is."""
     if revision == REVISION:
         return None
     age, older = ("older", "the server") if revision < REVISION else ("newer", "this program")
@@ -71,7 +71,7 @@ def difference(revision: int) -> str | None:
 
 
 def foreign(answer: HttpResponse, url: str) -> HoldfastError:
-    """Make the error for an answer that is not one of Holdfast's."""
+    """Make the error for a response that Holdfast did not write."""
     if answer.revision not in {None, REVISION}:
         message = f"this program does not understand what {url} answered"
         return _class_of("", answer.status)(message, hint=difference(answer.revision))

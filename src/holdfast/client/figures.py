@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 
 class FigureCalls:
-    """What can be asked about many jobs at once."""
+    """Figures of many jobs."""
 
     _connection: Connection
 
     def summary(
         self, *, within_s: int | None = None, queue: str | None = None, labels: Mapping[str, str] | None = None
     ) -> SummaryView:
-        """Sum up what became of jobs, of a queue and with these labels, in the last ``within_s`` seconds; or a day."""
+        """Sum up the jobs of the last ``within_s`` seconds, by default a day, of a queue and with labels if given."""
         pairs = [f"{name}={value}" for name, value in (labels or {}).items()]
         where = {"within_s": within_s, "queue": queue, "label": pairs or None}
         return self._connection.get(f"{API}/summary", SummaryView, where)
 
     def report(self, share: str, *, label: str | None = None, within_s: int | None = None) -> UsageReport:
-        """Report who had how much in the last ``within_s`` seconds, or 30 days.
+        """Report usage in the last ``within_s`` seconds, by default 30 days.
 
         Args:
             share: By ``user``, ``queue``, ``group`` or ``label``.
@@ -38,9 +38,9 @@ class FigureCalls:
         return self._connection.get(f"{API}/report", UsageReport, where)
 
     def overview(self, *, limit: int = 50, named: str = "") -> OverviewView:
-        """See how everything is now; of jobs that run, and of those that fail, so many whose names contain a text."""
+        """Read the state of everything now, with up to ``limit`` running and failing jobs, by part of their names."""
         return self._connection.get(f"{API}/overview", OverviewView, {"limit": limit, "named": named or None})
 
     def job_names(self, prefix: str = "") -> list[str]:
-        """List names that begin so, at most 200, of jobs that belong to no job set or array."""
+        """List up to 200 names with a prefix, of jobs that belong to no job set or array."""
         return self._connection.get(f"{API}/job-names", JobNames, {"prefix": prefix}).items

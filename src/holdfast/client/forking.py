@@ -1,4 +1,4 @@
-"""What a forked process does not share with the one it was forked from: connections, locks, threads and futures.
+"""Renews in a forked process what it cannot share with its parent: connections, locks, threads and futures.
 
 Two processes on one connection read each other's answers, a lock that another thread held at the fork is never
 released in the child, and no thread but the one that forked goes on there.

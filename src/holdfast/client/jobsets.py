@@ -74,7 +74,7 @@ class JobSetCalls:
     def check_job_set(
         self, manifest: Mapping[str, Any], *, name: str | None = None, lenient: bool = False
     ) -> JobSetApplied:
-        """Have a job set checked as if it was created or, given the name of one, applied; nothing is stored."""
+        """Check a job set as if it were created or, with a name, applied; nothing is stored."""
         params = _flags(lenient=lenient, dry_run=True)
         if name is not None:
             return self._connection.call(JobSetApplied, "PUT", _path(name), params=params, json=manifest)
@@ -116,15 +116,15 @@ class JobSetCalls:
         return self._connection.get(_path(reference, "/log"), JobSetLog, {"tail": tail}).items
 
     def job_set_why(self, reference: str, *, job: str | None = None) -> JobSetWhy:
-        """Explain why a set is where it is; with a job's name, only what was decided about that job."""
+        """Explain a set's state; with a job's name, only the decisions about that job."""
         return self._connection.get(_path(reference, "/why"), JobSetWhy, {"job": job})
 
     def suspend_job_set(self, reference: str, *, reason: str = "", if_match: str | None = None) -> JobSetSummary:
-        """Ask for a set to be stopped and kept."""
+        """Suspend a set: its programs are stopped, and it can be resumed."""
         return self._ask(reference, "suspend", {"reason": reason}, once(if_match, otherwise=True))
 
     def resume_job_set(self, reference: str, *, reason: str = "", if_match: str | None = None) -> JobSetSummary:
-        """Ask to resume a suspended set."""
+        """Resume a suspended set."""
         return self._ask(reference, "resume", {"reason": reason}, once(if_match, otherwise=True))
 
     def restart_job_set(
@@ -136,12 +136,12 @@ class JobSetCalls:
         reason: str = "",
         if_match: str | None = None,
     ) -> JobSetSummary:
-        """Ask for a restart of a set, a replicated job or one of its jobs; counts against no limit."""
+        """Restart a set, a replicated job or one of its jobs; this counts against no limit."""
         body = {"replicated_job": replicated_job, "index": index, "reason": reason}
         return self._ask(reference, "restart", body, once(if_match, otherwise=False))
 
     def delete_job_set(self, reference: str, *, reason: str = "", if_match: str | None = None) -> JobSetSummary:
-        """Ask for a set to be deleted; it goes as soon as its programs have stopped, and its jobs stay as history."""
+        """Delete a set as soon as its programs have stopped; its jobs stay as history."""
         params = {"reason": reason} if reason else {}
         how = once(if_match, otherwise=True)
         return self._connection.call(JobSetSummary, "DELETE", _path(reference), **how, params=params)

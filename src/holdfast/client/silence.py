@@ -1,4 +1,4 @@
-"""A server that does not answer for a while: how long that is put up with, and what is said of it."""
+"""Waits for a server that does not answer for a while, and reports it."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 
 
 def log(text: str, *, level: str = "WARNING") -> None:
-    """Tell the log of programs that have none of their own to tell."""
+    """Write to this module's log, for programs that do not report in another way."""
     import logging
 
     logging.getLogger(__name__).log(logging.getLevelNamesMapping()[level], text)
 
 
 class Outage:
-    """Waits for a server that has answered before; a new stretch of silence is given all the time again."""
+    """Waits for a server that has answered before. Each outage has the full patience."""
 
     def __init__(self, patience_s: float, say: Callable[[str], None] = log) -> None:
-        """Begin with a server that answers; ``say`` is told once when it stops and once when it goes on."""
+        """Start with a server that answers; ``say`` is called once when it stops and once when it answers again."""
         self._patience_s = patience_s
         self._say = say
         self._since: float | None = None
         self._pause_s = _FIRST_PAUSE_S
 
     def failed(self, error: Unavailable) -> float:
-        """Take note that there was no answer; returns how long to rest before the next try, in seconds.
+        """Note that there was no answer; returns how long to pause before the next try, in seconds.
 
         Raises:
-            Unavailable: The error: it has lasted too long.
+            Unavailable: The error, if the outage has lasted too long.
         """
         now = time.monotonic()
         if self._since is None:
@@ -51,7 +51,7 @@ class Outage:
         return pause_s
 
     def answered(self) -> None:
-        """Take note that it answers."""
+        """Note that the server answers."""
         if self._since is not None:
             self._since = None
             self._say("the server answers again")

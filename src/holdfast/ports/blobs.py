@@ -1,4 +1,4 @@
-"""Where what is sent along with jobs is kept: by whom it was sent, under the hash of what it is."""
+"""Storage for files that are sent with jobs, by sender and hash."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ MOST_BLOBS = 4 << 30
 
 
 class Blobs(Protocol):
-    """Files by their SHA-256, each person's apart: to know a hash opens nothing of anybody else's."""
+    """Files by their SHA-256, separately for each user: knowing a hash gives no access to another user's file."""
 
     def keep(self, data: bytes, owner: SecretUser) -> str:
-        """Keep something, unless its owner has it here already; returns its name. It is on the disk then.
+        """Store a file durably, unless its owner already has it here; returns its name.
 
         Raises:
-            Refused: There is no room among all that is kept.
+            Refused: The storage is full.
             Unavailable: It cannot be written.
         """
 
     def refresh(self, names: Iterable[str], owner: SecretUser) -> frozenset[str]:
-        """Return those that somebody has here; they are then as fresh as when they were kept."""
+        """Return the files that a user has here, and renew their time."""
 
     def path(self, name: str, owner: SecretUser) -> Path:
-        """Return where one is, if it is there."""
+        """Return the path of a file, whether or not it exists."""
 
     def kept(self, *, before: float) -> Collection[str]:
-        """Name those that were fresh before that time for the last time."""
+        """List the files that were last renewed before a time."""
 
     def discard(self, names: Collection[str], *, before: float) -> None:
-        """Delete those that have not been fresh since that time, whosever they are.
+        """Delete the files, of all users, that have not been renewed since a time.
 
         Raises:
             Unavailable: One cannot be deleted.

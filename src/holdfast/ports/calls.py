@@ -1,4 +1,4 @@
-"""What runs calls that were sent pickled: a Python of the operator's choice, in the job's process only."""
+"""Runs pickled calls, with a Python of the operator's choice, and only in the job's process."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ if TYPE_CHECKING:
 
 
 class CallRunner(Protocol):
-    """The Python that reads and makes calls."""
+    """The Python that unpickles and runs calls."""
 
     @property
     def command(self) -> Sequence[str]:
-        """The program that makes the call of a file, whose name follows; with ``--install``, it installs packages."""
+        """The program that runs the call in a file, whose name follows; with ``--install``, it installs packages."""
 
     @property
     def index(self) -> str:
-        """Where packages come from: a URL, a folder, or nothing for where the installer is set to look."""
+        """Where packages come from: a URL, a folder, or empty for the installer's default."""
 
     @property
     def installer(self) -> str:
-        """What installs them: ``uv``, ``pip``, or nothing for what the machine has."""
+        """The installer: ``uv``, ``pip``, or empty for the one that the machine has."""
 
     @property
     def limit_s(self) -> float:
-        """How long that may take."""
+        """How long installing may take."""
 
     def refusal(self, principal: Principal) -> str | None:
-        """Say why it cannot run for somebody, if so; it may take a while the first time."""
+        """Return why it cannot run for a principal, if so; may take a while the first time."""

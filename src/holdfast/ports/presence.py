@@ -1,4 +1,4 @@
-"""Preconditions of an edit on whether its object exists, and the refusals, the same for every store and dry run."""
+"""Preconditions of edits: whether the entry exists, and in which revision. The same for stores and dry runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def no_such(kind: str, name: str, existing: Iterable[str] = ()) -> NotFound:
-    """Say that nothing of that kind has the name, and list the existing names."""
+    """Return the error for a name that does not exist, with the existing names."""
     problems = [Problem("name", f"{kind} {name!r} does not exist", tuple(sorted(existing)))]
     return NotFound(f"{kind} {name!r} does not exist", problems=problems)
 
@@ -23,8 +23,8 @@ def require_presence(kind: str, name: str, *, existing: Collection[str], create:
     """Check the precondition ``create`` against the existing names.
 
     Raises:
-        AlreadyExists: It exists, and must be new.
-        NotFound: It does not exist, and must.
+        AlreadyExists: It must be new, and exists.
+        NotFound: It must exist, and does not.
     """
     if create is True and name in existing:
         message = f"{kind} {name!r} exists already"
@@ -34,7 +34,7 @@ def require_presence(kind: str, name: str, *, existing: Collection[str], create:
 
 
 def require_revision(current: RetryPolicy | None, if_match: Collection[str] | None) -> None:
-    """Check that a policy, if it exists, has a revision its editor knows.
+    """Check that a policy, if it exists, has a revision that its editor knows.
 
     Raises:
         VersionConflict: It has another.

@@ -1,4 +1,4 @@
-"""Where the values of secret variables are: specifications only name them."""
+"""Storage for the values of secret variables, which specifications only name."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ LARGEST_SECRET = 65_536
 
 
 class SecretUser(Struct, frozen=True):
-    """Whose job is to be given secrets, and where it goes."""
+    """The submitter and the queue of a job that uses secrets."""
 
     name: str = ""
-    """Whose; empty where nobody is known, as of what the server itself runs."""
+    """The submitter; empty if unknown, as for the server's own work."""
     uid: int | None = None
-    """The number of that one's Unix account, where there is one."""
+    """The uid of the submitter's Unix account, if there is one."""
     queue: str = ""
 
 
@@ -27,29 +27,29 @@ NOBODY = SecretUser()
 
 
 class Secrets(Protocol):
-    """Secrets by name: those that somebody put there, and those that were sent along with jobs."""
+    """Secrets by name: those that operators put there, and those that were sent with jobs."""
 
     def keep(self, value: str, owner: SecretUser = NOBODY) -> str:
-        """Keep a secret for jobs that somebody is about to submit, and for no one else's; returns its name.
+        """Store a secret for jobs that a user is about to submit, and for no other user's; returns its name.
 
         Raises:
             Unavailable: It cannot be written.
         """
 
     def refresh(self, names: Iterable[str]) -> frozenset[str]:
-        """Return those that are there; they are then as fresh as when they were kept."""
+        """Return the secrets that exist, and renew their time."""
 
     def opens(self, name: str, user: SecretUser) -> bool:
-        """Whether one that is there is somebody's, or their queue's."""
+        """Whether an existing secret may be used by a user, or by their queue."""
 
     def value(self, name: str, user: SecretUser = NOBODY) -> str | None:
-        """Read one; ``None`` if it is not there, cannot be read, or is somebody else's by now."""
+        """Read a secret; ``None`` if it does not exist, cannot be read, or belongs to another user by now."""
 
     def kept(self, *, before: float) -> Collection[str]:
-        """Name those that were sent along, and were fresh before that time for the last time."""
+        """List the secrets sent with jobs that were last renewed before a time."""
 
     def discard(self, name: str) -> None:
-        """Delete one; one that is gone is fine.
+        """Delete a secret, if it exists.
 
         Raises:
             Unavailable: It cannot be deleted.
