@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class Entry(Protocol):
-    """Something that operators write under a name."""
+    """An entry that operators write under a name."""
 
     @property
     def name(self) -> str:
-        """Return its name, one of its own among those of its kind."""
+        """Return its name, unique among entries of its kind."""
 
 
 E = TypeVar("E", bound=Entry)
@@ -35,7 +35,7 @@ class EntryKind(Struct, Generic[E], frozen=True):
     info: EntryInfo
     model: type[E]
     stand_in: Callable[[str], E | None] = lambda _: None
-    """Returns what takes the place of an entry that cannot be read, so that the others stay in force."""
+    """Makes the stand-in for an entry that cannot be read, so that the others stay in force."""
 
 
 def _holding(name: str) -> RetryPolicy:
@@ -50,7 +50,7 @@ QUEUE = EntryKind(entries.QUEUE, Queue, lambda name: Queue(name, paused=True, pe
 
 
 def kind_of(info: EntryInfo) -> EntryKind[Any]:
-    """Return the kind that is called so."""
+    """Return the kind with this description."""
     return _KINDS[info]
 
 

@@ -30,11 +30,11 @@ class EventFilter(Struct, frozen=True):
     job_set: str | None = None
     """Events of the set of this id and of its jobs."""
     group: Grouped | None = None
-    """Events of what is in these groups: jobs, arrays and job sets."""
+    """Events of jobs, arrays and job sets in these groups."""
     seen: Seen | None = None
-    """Only events of work that somebody may know of; ``None``: all."""
+    """Only events of work that the caller may see; ``None``: all."""
     acts: bool = True
-    """Also what operators did; what was asked of a job is among its events anyway."""
+    """Also acts of operators; requests for a job are among its events anyway."""
 
 
 EVERYTHING = EventFilter()
@@ -51,10 +51,10 @@ class EventStore(Protocol):
 
 
 class AuditStore(Protocol):
-    """The log of what operators did."""
+    """The audit log."""
 
     def record(self, entry: AuditEntry) -> None:
-        """Append the entry of a refusal, which goes with no other write."""
+        """Append the entry of a refusal, which belongs to no other write."""
 
     def audit(self, *, after: int = 0, limit: int) -> Sequence[StoredAuditEntry]:
         """Read the oldest entries with ``seq > after``, in order."""

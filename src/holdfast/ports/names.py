@@ -1,4 +1,4 @@
-"""The part of the storage port about what other systems call jobs: any text, of which each is one job's."""
+"""The part of the storage port about names that other systems give to jobs: any text, unique to one job."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class ExternalName(Struct, frozen=True):
-    """What another system calls a job that is submitted."""
+    """The name that another system gives to a job that is submitted."""
 
     name: str
-    """Begins with the system's and a slash; further slashes make one that is below another."""
+    """Begins with the system's name and a slash; further slashes put names below others."""
     digest: bytes = b""
-    """Of what it is submitted with, and by whom: what tells one that is sent again from another of its name."""
+    """A digest of the request and its caller, which tells a repeated request from another one of the same name."""
     replaces: str = ""
     """Id of the job that gives the name up to it, and with it those of all below, if it still has it; empty: none."""
     ends: tuple[Request, ...] = ()
@@ -30,7 +30,7 @@ class ExternalName(Struct, frozen=True):
 
 
 class NamedJob(Struct, frozen=True):
-    """Whose a name is."""
+    """The job that has a name."""
 
     name: str
     job_id: str
@@ -52,15 +52,15 @@ class NameStore(Protocol):
     """What other systems call jobs; a name is free again when its job is deleted, or gives it up."""
 
     def named(self, names: Sequence[str]) -> Mapping[str, NamedJob]:
-        """Return whose names are, by name; those of nobody are left out."""
+        """Return the jobs that have names, by name; unused names are left out."""
 
     def names_of(self, job_ids: Sequence[str]) -> Mapping[str, str]:
-        """Return the names of jobs, by their ids; those that have none are left out."""
+        """Return the names of jobs by their ids; jobs without one are left out."""
 
     def beginning(self, prefix: str, *, seen: Seen | None = None) -> Sequence[ListedName]:
-        """List the names that begin with a text, wherever that ends, in order of submission of their jobs.
+        """List the names that begin with a text, in order of submission of their jobs.
 
         Args:
             prefix: The text.
-            seen: Only of jobs that somebody may know of; ``None``: of all.
+            seen: Only names of these jobs; ``None``: all.
         """

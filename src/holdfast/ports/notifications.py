@@ -1,4 +1,4 @@
-"""Where notifications wait, and what delivers them."""
+"""The outbox of notifications, and their delivery."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NotificationStore(Protocol):
     def due_notifications(
         self, now: float, *, limit: int, but: Collection[str] = (), not_to: Collection[str] = ()
     ) -> Sequence[Notification]:
-        """List those that wait and are due, the earliest first, without some ids and some notifiers."""
+        """List the notifications that are due, earliest first, except some ids and some notifiers."""
 
     def next_notification_at(self, *, but: Collection[str] = (), not_to: Collection[str] = ()) -> float | None:
         """Return when the next that waits is due, without some ids and notifiers; ``None`` if none does."""
@@ -47,7 +47,7 @@ class NotificationStore(Protocol):
         """
 
     def notification(self, notification_id: str) -> Notification:
-        """Find one by its id.
+        """Find a notification by its id.
 
         Raises:
             NotFound: There is none.
@@ -57,7 +57,7 @@ class NotificationStore(Protocol):
         """List them in order of commits, those with ``seq > after``."""
 
     def replay_notifications(self, ids: Sequence[str], now: float, *, caller: Caller | None = None) -> int:
-        """Have those that are delivered or given up tried again under their ids; returns how many."""
+        """Make notifications that were delivered or given up due again, under their ids; returns how many."""
 
     def count_notifications(self) -> Mapping[str, int]:
         """Count them by state."""
@@ -67,19 +67,19 @@ class NotificationStore(Protocol):
 
 
 class SendResult(Struct, frozen=True):
-    """What became of one try."""
+    """The result of one try to deliver."""
 
     error: str = ""
-    """What went wrong, for people; empty: it was delivered."""
+    """The error, for people; empty if it was delivered."""
     final: bool = False
-    """Whether to try again would be of no use until somebody changes something."""
+    """Whether another try is useless until somebody changes something."""
 
 
 class Sender(Protocol):
-    """Tells people."""
+    """Delivers notifications."""
 
     def check(self, notifier: Notifier) -> Sequence[Problem]:
-        """Say what keeps a notifier from being used here: a library, an address or a program that is not allowed."""
+        """Return what keeps a notifier from being used here: a library, an address or a program that is not allowed."""
 
     def send(self, notifier: Notifier, notification: Notification, now: float) -> SendResult:
         """Try once, for no longer than the notifier's time-out; never raises."""

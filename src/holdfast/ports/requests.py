@@ -1,4 +1,4 @@
-"""What an API asks of the controller, by way of the store."""
+"""The requests that APIs send to the controller through the store."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from holdfast.domain.record import Struct
 
 
 class RequestKind(StrEnum):
-    """What an API asks the controller to do with workloads of any kind, which are found by their ids."""
+    """The kinds of requests, about workloads of any kind by their ids."""
 
     SUBMIT = "submit"
-    """They were appended, those made of jobs together with these; take them in."""
+    """Take in workloads that were stored, with their jobs if they have any."""
     UPDATE = "update"
-    """Make one what ``payload`` says (``compiled.codec.SetChange``, already checked)."""
+    """Change a workload as ``payload`` says (``compiled.codec.SetChange``, already checked)."""
     CANCEL = "cancel"
     CANCEL_UNLESS_STARTED = "cancel-unless-started"
-    """Cancel jobs of which no attempt has begun; the others are left alone."""
+    """Cancel jobs without a started attempt; others are left alone."""
     HOLD = "hold"
     """Stop and keep it; ``payload`` is as for ``UPDATE`` where its manifest says so."""
     RELEASE = "release"
@@ -25,20 +25,20 @@ class RequestKind(StrEnum):
     """Restart all of it or a part, which its kind reads from ``payload``."""
     DELETE = "delete"
     RETRY = "retry"
-    """Have a job that has ended or waits make another attempt; ``payload`` is its specification, if that changes."""
+    """Start another attempt of a job that has ended or waits; ``payload`` is its specification, if that changes."""
     PREEMPT = "preempt"
-    """Take the place of what runs; ``payload`` is the node where it does, if it is not to be taken elsewhere."""
+    """Preempt running jobs; ``payload`` is a node if only runs on that node are preempted."""
     REPRIORITIZE = "reprioritize"
-    """Give a job another priority, which is ``payload``."""
+    """Change a job's priority to ``payload``."""
     CORDON = "cordon"
-    """Give devices to nobody; the targets are these, as ``EXECUTOR NODE DEVICE``."""
+    """Cordon devices; the targets are these, as ``EXECUTOR NODE DEVICE``."""
     UNCORDON = "uncordon"
-    """Give them away again."""
+    """Uncordon devices."""
 
 
 CANCELS = frozenset({RequestKind.CANCEL, RequestKind.CANCEL_UNLESS_STARTED})
 OF_DEVICES = frozenset({RequestKind.CORDON, RequestKind.UNCORDON})
-"""What is not about workloads."""
+"""The kinds that are not about workloads."""
 
 
 class Request(Struct, frozen=True):
@@ -51,17 +51,17 @@ class Request(Struct, frozen=True):
     actor: str = ""
     reason: str = ""
     id: int = 0
-    """Given by the store; in order of arrival."""
+    """Assigned by the store, in order of arrival."""
     payload: str = ""
     """Further arguments of its kind, as JSON."""
 
     @property
     def cancel_reason(self) -> str:
-        """Why a job is cancelled, in words even where nobody gave any."""
+        """The reason for cancelling a job, with a default."""
         return self.reason or (f"cancelled by {self.actor}" if self.actor else "cancelled")
 
     @property
     def preempt_reason(self) -> str:
-        """Why a job is preempted: who asked, and what they said."""
+        """The reason for preempting a job: who asked, and why."""
         preemptor = f"asked by {self.actor}" if self.actor else "asked for"
         return f"{preemptor}: {self.reason}" if self.reason else preemptor

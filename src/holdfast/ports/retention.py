@@ -1,6 +1,6 @@
-"""Deleting jobs that have ended: what the store and whoever keeps the files must offer for it.
+"""Deletion of jobs that have ended: what the store and the keeper of files must offer.
 
-Every step is bounded, so that deleting a million jobs never holds anybody up.
+Every step is bounded, so that deleting a million jobs never blocks anything else.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class FinishedJob(Struct, frozen=True):
     seq: int
     job_id: str
     ended_at: float
-    """When that was noticed: of what ends while there is no server, nothing is deleted before anybody saw it."""
+    """When the end was noticed: a job that ends while no server runs is not deleted before anybody could see it."""
 
 
 class LedDirectory(Struct, frozen=True):
@@ -29,7 +29,7 @@ class LedDirectory(Struct, frozen=True):
     id: str
     came_at: float
     left_at: float | None = None
-    """When another one led; ``None``: none has since."""
+    """When another one took over; ``None`` if none has since."""
 
 
 class AwaitedWork(Struct, frozen=True):
@@ -41,7 +41,7 @@ class AwaitedWork(Struct, frozen=True):
 
 
 class RetentionStore(Protocol):
-    """What retention needs of the store."""
+    """The part of the store that retention needs."""
 
     def finished_jobs(self, *, after: int, limit: int) -> Sequence[FinishedJob]:
         """List the first finished jobs with ``seq > after``, in order of submission."""
@@ -50,7 +50,7 @@ class RetentionStore(Protocol):
         """Count finished jobs."""
 
     def expired_jobs(self, *, until: float, limit: int) -> Sequence[str]:
-        """List ids of finished jobs whose own time to live was over by then, the earliest first."""
+        """List ids of finished jobs whose own time to live was over by ``until``, earliest first."""
 
     def waited_for(self) -> AwaitedWork:
         """Read what waits for what; whoever names a job that has ended by now is told of that at once."""
