@@ -57,7 +57,7 @@ def test_one_users_jobs_wait_at_the_limit_while_anothers_run(served: Shell, pers
     _submit(bob, "sweep", array={"indices": "0-3"})
     assert served.run("cancel", first).code == 0
     assert served.run("wait", second, "--for", "Running", "--timeout", "20s").code == 0
-    assert "lab:bob is at the limit" in bob.run("why", "sweep-0").out
+    assert "lab:bob is at the per-user limit" in bob.run("why", "sweep-0").out
     assert ann.run("update", "queue", "shared", "--per-user", "maxRunningJobs=9").code == 4
     assert served.run("update", "queue", "shared", "--per-user", "maxRunningJobs=none").code == 0
     assert json.loads(served.run("get", "queue", "shared", "-o", "json").out)["spec"]["perUser"] == {
