@@ -84,10 +84,10 @@ class Connected:
             RefusedError: It is refused.
         """
         method = CALLS.methods[f"/{service}/{name}"]
-        answer = self.post(method.path, (sent or method.sent()).SerializeToString())
+        answer = self.post(method.path, (sent or method.request()).SerializeToString())
         if answer.status_code != 200:
             raise RefusedError(answer)
-        return method.answered.FromString(answer.content)
+        return method.response.FromString(answer.content)
 
     def status(self, name: str) -> cluster.JobStatus:
         """Say how a job does."""

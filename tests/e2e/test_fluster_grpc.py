@@ -50,7 +50,9 @@ def channel(server: FlusterServer) -> Iterator[grpc.Channel]:
 def ask(channel: grpc.Channel, name: str, sent: Message, **metadata: str) -> Any:  # noqa: ANN401 - its own type
     method = CALLS.methods[f"/{CONTROLLER}/{name}"]
     call: Any = channel.unary_unary(
-        method.path, request_serializer=method.sent.SerializeToString, response_deserializer=method.answered.FromString
+        method.path,
+        request_serializer=method.request.SerializeToString,
+        response_deserializer=method.response.FromString,
     )
     return call(sent, timeout=30, metadata=tuple(metadata.items()))
 

@@ -73,7 +73,7 @@ def body(dice: random.Random, method: Any, kind: str) -> bytes:  # noqa: ANN401 
         return dice.randbytes(dice.randrange(300))
     if how == 1:
         return dice.choice(TEXTS).encode("utf-8", "surrogatepass")
-    message = Sender(dice.randrange(1 << 32)).fill(method.sent())
+    message = Sender(dice.randrange(1 << 32)).fill(method.request())
     whole = encode(message, JSON if "json" in kind else PROTO)
     if how == 2 and whole:
         return whole[: dice.randrange(len(whole))]

@@ -31,10 +31,10 @@ class Heir(Connected):
             RefusedError: It is refused.
         """
         method = CALLS.methods[f"/{service}/{name}"]
-        answer = self.post(method.path, (sent or method.sent()).SerializeToString())
+        answer = self.post(method.path, (sent or method.request()).SerializeToString())
         if answer.status_code != 200:
             raise RefusedError(answer)
-        return method.answered.FromString(answer.content)
+        return method.response.FromString(answer.content)
 
     def launch(self, name: str, script: str = "sleep 100", **more: Any) -> str:  # noqa: ANN401 - fields by name
         """Launch a script, and return ``OK`` or why it was refused."""

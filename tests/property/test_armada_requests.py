@@ -107,7 +107,7 @@ def backend() -> Backend:
 def test_no_message_is_answered_with_a_fault_of_ours(backend: Backend, path: str, seed: int) -> None:
     method = CALLS.methods[path]
     assert method.call is not None
-    sent = Sender(seed).made_up(str(method.sent.DESCRIPTOR.full_name))
+    sent = Sender(seed).made_up(str(method.request.DESCRIPTOR.full_name))
     try:
         found: Any = method.call(Rpc(backend, Caller(WHO, 0.0)), sent)
         for one in (found,) if found is None or isinstance(found, Message) else found:

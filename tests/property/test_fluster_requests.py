@@ -102,8 +102,8 @@ def test_no_message_is_answered_so_that_it_is_sent_again(door: FlusterDoor, path
     if method.call is None:
         return
     share = MemoryBudget().share()
-    share.body = encode(Sender(seed).fill(method.sent()), kind)
-    sent = decode(method.sent, share, LARGEST_MESSAGE, kind=kind)
+    share.body = encode(Sender(seed).fill(method.request()), kind)
+    sent = decode(method.request, share, LARGEST_MESSAGE, kind=kind)
     refused = None
     try:
         found = method.call(Rpc(door.setup.backend, Caller(WHO, 0.0), door), sent)
@@ -111,7 +111,7 @@ def test_no_message_is_answered_so_that_it_is_sent_again(door: FlusterDoor, path
         assert found is None or (isinstance(found, Message) and encode(found, kind) is not None)
     except (Rejected, HoldfastError) as error:
         refused = error if isinstance(error, Rejected) else Rejected.of(error)
-    assert refused is None or (refused.code not in SENT_AGAIN and refused.told()["message"]), refused
+    assert refused is None or (refused.code not in SENT_AGAIN and refused.as_json()["message"]), refused
 
 
 @given(st.binary(max_size=200), st.sampled_from(sorted(CALLS.methods)), st.sampled_from([PROTO, JSON]))
@@ -120,7 +120,7 @@ def test_bytes_that_are_no_message_are_refused_as_what_they_are(body: bytes, pat
     refused, share = None, MemoryBudget().share()
     share.body = body
     try:
-        decode(CALLS.methods[path].sent, share, LARGEST_MESSAGE, kind=kind)
+        decode(CALLS.methods[path].request, share, LARGEST_MESSAGE, kind=kind)
     except Rejected as error:
         refused = error
     assert refused is None or (refused.code is Code.INVALID_ARGUMENT and refused.message.encode())

@@ -81,7 +81,7 @@ class IrisLab(Lab):
         asked = Rpc(self.backend, self.backend.caller(OWNER, origin="test", request_id="test"), self.door)
         assert method.call is not None
         try:
-            found = method.call(asked, sent or method.sent())
+            found = method.call(asked, sent or method.request())
             return found.result() if isinstance(found, Future) else found
         except HoldfastError as error:
             raise rejected(error) from error

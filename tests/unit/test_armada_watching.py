@@ -40,8 +40,8 @@ def follow(events: Sequence[Event], *ids: str) -> tuple[Translator, list[event.E
 
 def test_jobs_at_a_place_are_remembered_as_one_by_all_that_follow_them() -> None:
     (one, _), (other, _) = follow([SUBMITTED, STARTED], "job-1", "job-2"), follow([SUBMITTED, STARTED], "job-1")
-    assert len({id(remembered) for followed in (one, other) for remembered in followed.known.values()}) == 1
-    assert next(iter(one.known)) is next(iter(other.known)), "its id, too"
+    assert len({id(remembered) for followed in (one, other) for remembered in followed.by_job.values()}) == 1
+    assert next(iter(one.by_job)) is next(iter(other.by_job)), "its id, too"
 
 
 def test_jobs_that_failed_alike_are_remembered_as_one_whenever_they_are_tried_again() -> None:
@@ -50,7 +50,7 @@ def test_jobs_that_failed_alike_are_remembered_as_one_whenever_they_are_tried_ag
         FailureDecided(1, "Retry", "RULE", "a rule", delay_s=delay_s, retry_at=9.0 + delay_s) for delay_s in (1, 2)
     ]
     (one, _), (other, _) = (follow([SUBMITTED, STARTED, ended, decided], "job-1") for decided in later)
-    assert one.known["job-1"] is other.known["job-1"]
+    assert one.by_job["job-1"] is other.by_job["job-1"]
 
 
 def test_the_run_of_a_job_is_told_by_its_own_name() -> None:
@@ -63,7 +63,7 @@ def test_a_job_that_has_ended_is_forgotten_also_one_that_never_had_a_pod() -> No
     ended = AttemptEnded(1, "Failed", "Error", conditions=(FailureCondition.UNSCHEDULABLE,))
     decided = FailureDecided(1, "Fail", "NO_MATCH", "no rule")
     followed, told = follow([SUBMITTED, STARTED, ended, decided, JobFailed(1, "it never fits")], "job-1")
-    assert followed.known == {}
+    assert followed.by_job == {}
     assert (told[-1].failed.reason, told[-1].failed.node_name) == ("it never fits", "")
 
 
@@ -73,4 +73,4 @@ def test_what_failed_before_is_forgotten_when_the_job_starts_again() -> None:
     followed, told = follow([SUBMITTED, STARTED, ended, retried, JobStarted(2, 1, STARTED.places)], "job-1")
     [failed] = [one.failed for one in told if one.WhichOneof("events") == "failed"]
     assert (failed.retryable, failed.reason) == (True, "main exited with code 3\nbroken")
-    assert followed.known["job-1"].ended is None
+    assert followed.by_job["job-1"].ended is None

@@ -236,13 +236,13 @@ class _Bounded(Generic[M]):
 
     def __init__(self, metric: M) -> None:
         self._metric: M = metric
-        self._known: set[tuple[str, ...]] = set()
+        self._series: set[tuple[str, ...]] = set()
 
     def of(self, *labels: str) -> M:
         """Return the series of these labels, or the one for all beyond the bound."""
-        if labels not in self._known and len(self._known) >= MOST_SERIES:
+        if labels not in self._series and len(self._series) >= MOST_SERIES:
             labels = (OTHER,) * len(labels)
         else:
-            self._known.add(labels)
+            self._series.add(labels)
         metric: M = self._metric.labels(*labels)
         return metric

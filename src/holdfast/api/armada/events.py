@@ -139,7 +139,7 @@ class _JobSetReader:
 
     def _read_earlier(self, events: Sequence[StoredEvent]) -> None:
         """Look up, in one query, the jobs whose earlier events are not read here."""
-        remembered_ids, unknown = self._translator.known, dict[str, None]()
+        remembered_ids, unknown = self._translator.by_job, dict[str, None]()
         for stored in events:
             if (
                 stored.job_id is not None

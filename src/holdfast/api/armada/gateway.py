@@ -199,7 +199,7 @@ def _message(method: Method, fields: Mapping[str, str], share: MemoryShare, quer
     """
     with share, share.turn(is_packed=False):
         share.take(2 * len(share.body) + weight_of_json(share.body))
-        message = method.sent()
+        message = method.request()
         read(bytes(share.body), message)
         read_query(parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True), message)
         for name, value in fields.items():

@@ -108,23 +108,23 @@ class Translator(Struct, gc=True):
     """Looks up what earlier events said of a job, if they are not translated here."""
     describe: Callable[[str, event.EventMessage], None]
     """Describes a job, in the event that says so."""
-    known: dict[str, JobRecord] = field(default_factory=dict)
+    by_job: dict[str, JobRecord] = field(default_factory=dict)
 
     def keep(self, job_id: str, record: JobRecord) -> JobRecord:
         """Remember a record of a job; equal records, and the ids of jobs, are shared between watches."""
-        self.known[intern(job_id)] = shared = _first_equal(record)
+        self.by_job[intern(job_id)] = shared = _first_equal(record)
         return shared
 
     def messages(self, stored: StoredEvent) -> Iterator[Message]:
         """Return the messages for an event; often there are none."""
         if stored.job_id is None:
             return
-        if isinstance(stored.event, JobSubmitted) and stored.job_id not in self.known:  # no event came before
+        if isinstance(stored.event, JobSubmitted) and stored.job_id not in self.by_job:  # no event came before
             self.keep(stored.job_id, JobRecord())
         record = self._record_of(stored.job_id)
         if isinstance(stored.event, JobSucceeded | JobFailed | JobCancelled):
             message = self._ended(stored, stored.event, record)
-            del self.known[stored.job_id]
+            del self.by_job[stored.job_id]
             yield message
         else:
             yield from self._under_way(stored, record)
@@ -185,7 +185,7 @@ class Translator(Struct, gc=True):
                 assert_never(happened)
 
     def _record_of(self, job_id: str) -> JobRecord:
-        record = self.known.get(job_id)
+        record = self.by_job.get(job_id)
         return self.keep(job_id, self.recall(job_id)) if record is None else record
 
     def _update(self, stored: StoredEvent, record: JobRecord, **changes: Any) -> JobRecord:  # noqa: ANN401 - of its fields

@@ -47,8 +47,8 @@ class Method(Struct, frozen=True):
 
     service: str
     name: str
-    sent: type[Message]
-    answered: type[Message]
+    request: type[Message]
+    response: type[Message]
     is_stream: bool = False
     """Whether the protocol declares several messages as the answer."""
     call: Call | None = None

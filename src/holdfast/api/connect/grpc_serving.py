@@ -164,7 +164,7 @@ class GrpcServer:
                     await context.write(answer)
                 return
             encoding = compression.encoding_of(share.body)
-            request = await self._following.run(decode, method.sent, share, LARGEST_OF_STREAM, encoding)
+            request = await self._following.run(decode, method.request, share, LARGEST_OF_STREAM, encoding)
         async with aclosing(method.stream(call, request, self._following)) as parts:
             async for part in parts:
                 for message in part:
@@ -178,7 +178,7 @@ class GrpcServer:
 
         def answered() -> Sequence[Message] | Future[Message]:
             with share:
-                request = decode(method.sent, share, largest, encoding)
+                request = decode(method.request, share, largest, encoding)
                 return self._setup.answer(method, call, request)
 
         encoding = compression.encoding_of(share.body)

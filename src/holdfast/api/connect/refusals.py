@@ -111,7 +111,7 @@ class Rejected(Exception):
             rejected.retry_after_s = error.retry_after_s
         return rejected
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return the refusal as the JSON that Connect's clients read."""
         answer: dict[str, Any] = {"code": self.code.value, "message": self.message}
         if self.problems:

@@ -124,7 +124,7 @@ class Setup(Struct, frozen=True):
         if isinstance(result, Future):
             return result
         if result is None:
-            result = method.answered()
+            result = method.response()
         messages = [result] if isinstance(result, Message) else [*result]
         if not method.reads:
             self.written()
@@ -189,7 +189,7 @@ class Connect:
 
         def answered() -> Sequence[Message] | Future[Message]:
             with share:
-                request = decode(method.sent, share, self._largest, encoding, kind)
+                request = decode(method.request, share, self._largest, encoding, kind)
                 return self._setup.answer(method, call, request)
 
         size = len(share.body) if encoding == compression.IDENTITY else self._largest
@@ -283,7 +283,7 @@ async def _refuse(send: Send, error: Rejected) -> None:
         headers.append((b"retry-after", b"1"))
     elif error.retry_after_s is not None:
         headers.append((b"retry-after", str(max(1, round(error.retry_after_s))).encode()))
-    await _send(send, error.code.http, json.dumps(error.told()).encode(), headers)
+    await _send(send, error.code.http, json.dumps(error.as_json()).encode(), headers)
 
 
 async def _send(send: Send, http: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:

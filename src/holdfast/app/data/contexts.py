@@ -57,11 +57,11 @@ class Contexts:
             Unavailable: It cannot be read.
         """
         self.file = _place() / _FILE
-        self.current, self._known = LOCAL, dict[str, Context]()
+        self.current, self._by_name = LOCAL, dict[str, Context]()
         try:
             stored: dict[str, Any] = json.loads(read_private(self.file, otherwise=_OTHERWISE))
             self.current = str(stored["current"])
-            self._known = {name: Context(name, **facts) for name, facts in stored["contexts"].items()}
+            self._by_name = {name: Context(name, **facts) for name, facts in stored["contexts"].items()}
         except FileNotFoundError:
             return
         except OSError as error:
@@ -74,7 +74,7 @@ class Contexts:
     @property
     def all(self) -> Mapping[str, Context]:
         """All contexts, by name."""
-        return self._known
+        return self._by_name
 
     def named(self, name: str) -> Context:
         """Return a context by its name.
@@ -82,10 +82,10 @@ class Contexts:
         Raises:
             NotFound: There is none of that name.
         """
-        if name not in self._known:
+        if name not in self._by_name:
             message = f"there is no context {name!r}"
-            raise NotFound(message, hint=f"the contexts are: {', '.join((LOCAL, *sorted(self._known)))}")
-        return self._known[name]
+            raise NotFound(message, hint=f"the contexts are: {', '.join((LOCAL, *sorted(self._by_name)))}")
+        return self._by_name[name]
 
     def add(self, name: str, url: str, token: str | None = None, *, replace: bool = False) -> Context:
         """Add a context, or replace the one with its name.
@@ -94,11 +94,11 @@ class Contexts:
             Conflict: The name is taken.
             Unavailable: It cannot be written.
         """
-        if name == LOCAL or (name in self._known and not replace):
+        if name == LOCAL or (name in self._by_name and not replace):
             message = f"a context {name!r} exists already"
             raise Conflict(message, hint=f"choose another name, or remove it: holdfast context remove {name}")
         in_keyring = token is not None and _put_in_keyring(name, token)
-        self._known[name] = context = Context(name, url, None if in_keyring else token, in_keyring)
+        self._by_name[name] = context = Context(name, url, None if in_keyring else token, in_keyring)
         self._write()
         return context
 
@@ -122,7 +122,7 @@ class Contexts:
         if keyring is not None:
             with suppress(Exception):  # removed already, which each keyring reports in its own way
                 keyring.delete_password(_SERVICE, name)
-        del self._known[name]
+        del self._by_name[name]
         self.current = LOCAL if self.current == name else self.current
         self._write()
 

@@ -30,7 +30,7 @@ class Pythons:
         self.installer = settings.fluster_installer or ""
         self.limit_s = settings.fluster_prepare_timeout
         self._as_submitters = settings.run_as == "submitter"
-        self._known: dict[int | None, tuple[float, str | None]] = {}
+        self._checked: dict[int | None, tuple[float, str | None]] = {}
 
     @property
     def command(self) -> Sequence[str]:
@@ -40,9 +40,9 @@ class Pythons:
     def refusal(self, principal: Principal) -> str | None:
         """Return why it cannot run as a principal's account, or ``None``."""
         uid = principal.uid if self._as_submitters else None
-        cached = self._known.get(uid)
+        cached = self._checked.get(uid)
         if cached is None or not 0 <= time.monotonic() - cached[0] < _KNOWN_S:
-            cached = self._known[uid] = time.monotonic(), self._check(uid)
+            cached = self._checked[uid] = time.monotonic(), self._check(uid)
         return cached[1]
 
     def _check(self, uid: int | None) -> str | None:

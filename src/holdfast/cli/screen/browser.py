@@ -55,7 +55,7 @@ class Browser:
         self._first = 0
         self._question: tuple[str, Callable[[], object]] | None = None
         self._typing = False
-        self._said = ""
+        self._message = ""
         self.rest_s = EVERY_S
         self.over = False
         """Whether the person wants to leave."""
@@ -110,11 +110,11 @@ class Browser:
         if self._question is not None:
             return f"{self._question[0]} [y/N]"
         only = f"only names with {self._named!r}  " if self._named else ""
-        return self._said or notice or only + KEYS
+        return self._message or notice or only + KEYS
 
     def press(self, key: str) -> bool:
         """Handle a key; returns whether to ask the server again at once."""
-        self._said = ""
+        self._message = ""
         if self._typing:
             return self._type(key)
         if self._question is not None:
@@ -153,7 +153,7 @@ class Browser:
         if key.lower() == "y" and question is not None:
             self._try(question[1])
             return True
-        self._said = "nothing was done"
+        self._message = "nothing was done"
         return False
 
     def _move(self, steps: int) -> None:
@@ -185,20 +185,20 @@ class Browser:
         try:
             act()
         except Unavailable as error:
-            self._said = str(error).splitlines()[0]
+            self._message = str(error).splitlines()[0]
         except HoldfastError as error:
-            self._said = f"error: {error.message}"
+            self._message = f"error: {error.message}"
 
     def _show(self, lines: list[str], *, end: bool = False) -> None:
         self._page, self._first = lines, len(lines) if end else 0
 
     def _cancel(self, client: Client, job: JobOutcome) -> None:
         client.cancel(job.id, reason="from holdfast top")
-        self._said = f"{job.name}: cancel requested"
+        self._message = f"{job.name}: cancel requested"
 
     def _retry(self, client: Client, job: JobOutcome) -> None:
         client.retry(job.id, reason="from holdfast top")
-        self._said = f"{job.name}: retry requested"
+        self._message = f"{job.name}: retry requested"
 
     def _jobs(self) -> list[JobOutcome]:
         return [] if self.view is None else [*self.view.running, *self.view.failing]
