@@ -2,12 +2,12 @@
 
 Results stay with the engine until the controller has stored them, which it signals by no longer desiring the run.
 
-Why it fences itself: the controller starts a run elsewhere once it has not heard of this executor for the lease, and
-cannot know whether the executor is dead or only cut off. Only this side can make sure that the program is gone by
-then. So the lease is counted here from when a question was *sent* that was answered, which the controller heard no
-earlier, and by the steady clock; whatever is not known counts as over: an answer to an earlier question, or what an
-earlier process was told. A run that is not known here may have been ordered in an answer that was lost, so the
-difference between all it has and all it should have is closed each time, and nothing is ever sent once only.
+Fencing: the controller starts a run elsewhere once it has not heard of this executor for the lease, and cannot know
+whether the executor is dead or only cut off. Only this side can make sure that the program is gone by then. So the
+lease counts here from when an answered request was *sent*, which the controller received no earlier, and by the steady
+clock. Whatever is not known counts as expired: an answer to an earlier request, or to an earlier process. A run that is
+not known here may have been ordered in a lost answer, so each step closes the whole difference between the runs that
+exist and those that should, and no message is sent only once.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from holdfast.ports.exchange import DesiredRun, ExchangeTransport
 
     Stop = tuple[str, float, StopReason]
-    """A uid, how much grace it has in seconds, and why."""
+    """A uid, its grace period in seconds, and the reason."""
 
 _TOLD_AGAIN_S = 5.0
-"""How long a run that was told to stop may run on before it is told again."""
+"""Seconds after which a stopping run is told to stop again."""
 _UNSTARTED = frozenset({RunPhase.PREPARING, RunPhase.PULLING, RunPhase.PREPARED})
 _ENDED_BY = {
     reason: EndedBy(reason.value) for reason in (StopReason.USER, StopReason.LOST, StopReason.EVICTION, *LEADING)
@@ -39,7 +39,7 @@ _ENDED_BY = {
 
 
 class Executor:
-    """Drives one engine towards what the controller wants."""
+    """Drives one engine towards the runs that the controller wants."""
 
     def __init__(
         self,
@@ -55,13 +55,13 @@ class Executor:
 
         Args:
             name: Its name, stable over restarts.
-            engine: What it drives.
-            transport: How it reaches the controller.
-            clock: Its time; leases are counted by the steady one, which nobody sets.
-            lease_s: After how long without an answer it stops its own runs, before the controller may start
-                them elsewhere; ``None`` is never, for a controller in the same process.
-            fenced: Says that the controller in the same process does not lead any more, as far as it knows: the
-                next to lead may start its runs elsewhere.
+            engine: The engine.
+            transport: Reaches the controller.
+            clock: Its time; leases count by the steady clock, which nobody sets.
+            lease_s: Seconds without an answer after which it stops its own runs, before the controller may start them
+                elsewhere; ``None`` for never, with a controller in the same process.
+            fenced: Whether the controller in the same process no longer leads, as far as it knows: the next leader may
+                start its runs elsewhere.
         """
         self._name = name
         self._engine = engine
@@ -76,7 +76,7 @@ class Executor:
         # When an earlier incarnation was last answered is unknown: the runs it left have no lease yet.
         self._answered_at = float("-inf")
         self._stopping: dict[str, tuple[float, float, StopReason]] = {}
-        """The grace in seconds with which each run was last told to stop, when, and why."""
+        """The last stop of each run: grace period in seconds, time and reason."""
         self._never_started: dict[str, Observation] = {}
 
     def step(self) -> bool:

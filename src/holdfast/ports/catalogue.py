@@ -26,44 +26,45 @@ if TYPE_CHECKING:
 
 
 class Catalogue(Struct, frozen=True):
-    """What operators wrote, at one instant."""
+    """The catalogue at one instant."""
 
     version: int
     """Moves with every edit; equal versions mean equal catalogues."""
     entries: Mapping[SubjectName, Mapping[str, Any]]
-    """By their kind and name, to be read by ``of``."""
+    """Entries by kind and name; read them by ``of``."""
     settings: RetrySettings
     default_policy: str | None = None
-    """Applies when neither the queue nor the job names a policy."""
+    """The policy of jobs for which neither the queue nor the job names one."""
     cordons: Mapping[str, Cordon] = field(default_factory=dict)
-    """By the name of the node."""
+    """Cordons by node name."""
     paused: Pause | None = None
-    """Why nothing is started, if so."""
+    """Why nothing is started, if the database is paused."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
-    """What cannot be read, by its kind and name, and why; a policy in its place holds what fails, a queue is paused, a
-    category matches nothing, settings have their defaults, and all is paused, until somebody writes it again."""
+    """Unreadable entries by kind and name, with the reason. Until somebody writes it again, such a policy holds whatever
+    fails, a queue is paused, a category matches nothing, settings have their defaults, and all is paused.
+    """
     access: Access = Access()
-    """Who has which role, and what people see of others' jobs."""
+    """Roles of people, and what they see of others' jobs."""
     tokens: Mapping[str, ApiToken] = field(default_factory=dict)
-    """By name."""
+    """Tokens by name."""
     configured: FileSettings | None = None
-    """What a file says, which is in ``settings`` and ``default_policy`` already."""
+    """Settings from a file, which are part of ``settings`` and ``default_policy`` already."""
     own: tuple[RetrySettings, str | None] | None = None
-    """What these would be without the file, if there is one."""
+    """The operator's settings without the file, if there is one."""
     submitters: Mapping[str, str] = field(default_factory=dict)
-    """Who first wrote each policy, queue, category and notifier, by its kind and name, where that is known."""
+    """The creators of entries by kind and name, where known."""
 
     def of(self, kind: EntryKind[E]) -> Mapping[str, E]:
         """Return the entries of a kind, by name."""
         return self.entries.get(kind.info.subject, {})
 
     def names_of(self, kind: EntryKind[E]) -> set[str]:
-        """Name the entries of a kind, those too that cannot be read."""
+        """Return the names of all entries of a kind, including unreadable ones."""
         noun = f"{kind.info.noun} "
         return {*self.of(kind), *(what.removeprefix(noun) for what in self.unreadable if what.startswith(noun))}
 
     def including(self, entry: Entry) -> Catalogue:
-        """Return the catalogue with an entry more, or in the place of one of its name."""
+        """Return the catalogue with an entry added or replaced."""
         kind = kind_of_entry(entry)
         return evolve(self, entries={**self.entries, kind.info.subject: {**self.of(kind), entry.name: entry}})
 
@@ -89,11 +90,11 @@ class Catalogue(Struct, frozen=True):
 
     @property
     def limiting(self) -> list[str]:
-        """Name the queues that limit what they take in."""
+        """The names of queues that limit submissions."""
         return [name for name, queue in self.queues.items() if queue.limits_intake]
 
     def policies_for(self, queue: str, spec: JobSpec) -> tuple[list[RetryPolicy], list[str]]:
-        """List the named policies that apply to a job, in order and before its own, and the names that do not exist."""
+        """List the named policies that apply to a job, in order and before its own; and the names that do not exist."""
         if spec.pod is not None and self.configured is not None and not self.configured.enabled:
             return [], []
         of_queue = self.queues.get(queue)
@@ -104,10 +105,10 @@ class Catalogue(Struct, frozen=True):
 
 
 class CatalogueStore(Protocol):
-    """What operators edit; every edit that changes something moves the catalogue's version.
+    """The catalogue for operators; every edit that changes something moves its version.
 
-    The queue ``default`` is always there, and its settings can be put without creating it. An edit that changes
-    something is written to the event log and the audit log when it names its caller.
+    The queue ``default`` always exists, and can be changed without being created. An edit with a caller is written to
+    the event log and the audit log if it changes something.
     """
 
     def catalogue(self) -> Catalogue:
@@ -124,13 +125,13 @@ class CatalogueStore(Protocol):
         """Store an entry; a change of a policy is a new revision.
 
         Args:
-            entry: The entry; the ``revision`` of a policy is ignored.
+            entry: The entry; a policy's ``revision`` is ignored.
             create: ``True``: must be new; ``False``: must exist; ``None``: either.
             caller: Who asks for it.
-            if_match: Revisions, one of which it must have if it exists.
+            if_match: Revisions, one of which an existing entry must have.
 
         Returns:
-            The entry as it is stored.
+            The entry as stored.
 
         Raises:
             AlreadyExists: It exists, and ``create`` is true.
@@ -149,9 +150,9 @@ class CatalogueStore(Protocol):
         caller: Caller | None = None,
         if_match: Collection[str] | None = None,
     ) -> E:
-        """Store what ``edit`` makes of an entry as it is in the transaction, so that no other edit is lost.
+        """Store the result of ``edit``, which gets the entry in the transaction, so that no other edit is lost.
 
-        Returns and raises what ``put_entry`` does.
+        Returns and raises the same as ``put_entry``.
         """
 
     def delete_entry(
@@ -163,54 +164,54 @@ class CatalogueStore(Protocol):
         if_match: Collection[str] | None = None,
         detach: bool = False,
     ) -> None:
-        """Delete an entry that nothing needs; with ``detach``, take a policy out of the queues that name it.
+        """Delete an unused entry; with ``detach``, remove a policy from the queues that name it.
 
-        The revisions of a policy stay readable. What a notifier was still to be told is given up, and can be replayed.
+        The revisions of a policy stay readable. Pending notifications of a notifier are given up, and can be replayed.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
             VersionConflict: It has none of the revisions in ``if_match``.
-            Conflict: Something names it: a queue, the settings, or work that has not ended; or it is the default queue.
+            Conflict: A queue, the settings or unfinished work names it; or it is the default queue.
         """
 
     def policy_revision(self, name: str, revision: int) -> RetryPolicy:
-        """Read one stored revision, also of a deleted policy.
+        """Read one stored revision, even of a deleted policy.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
         """
 
     def put_cordon(self, cordon: Cordon, *, caller: Caller | None = None) -> None:
-        """Cordon a node, or drain it; one that is drained stays so, with its reason unless there is a new one."""
+        """Cordon or drain a node; a drained node stays so, with its reason unless there is a new one."""
 
     def delete_cordon(self, node: str, *, caller: Caller | None = None) -> None:
-        """Let work onto a node again; one that is not cordoned is left alone."""
+        """Uncordon a node; does nothing if it is not cordoned."""
 
     def put_token(self, token: ApiToken, now: float, *, caller: Caller | None = None) -> None:
-        """Store a token in the place of none, or of one of its name that opens nothing any more.
+        """Store a token, as a new one or in place of an expired or revoked one of its name.
 
         Raises:
-            AlreadyExists: There is one of that name that does.
+            AlreadyExists: A valid token has that name.
         """
 
     def revoke_token(self, name: str, now: float, *, caller: Caller | None = None) -> ApiToken:
-        """Have a token open nothing any more; one that was revoked is left alone.
+        """Revoke a token; does nothing if it was revoked.
 
         Raises:
-            NotFound: There is none.
+            NotFound: It does not exist.
         """
 
     def use_token(self, token: ApiToken, at: float) -> None:
-        """Keep when a token was used last, if it is still the same."""
+        """Record when a token was last used, if it is still the same."""
 
     def paused(self) -> Pause | None:
-        """Read why nothing is started, if so; cheap."""
+        """Read why nothing is started, if the database is paused; cheap."""
 
     def put_pause(self, pause: Pause, *, caller: Caller | None = None) -> None:
-        """Have nothing started any more; an earlier reason is replaced."""
+        """Pause the database: nothing is started any more. An earlier reason is replaced."""
 
     def delete_pause(self, *, caller: Caller | None = None) -> bool:
-        """Have what waits started again; returns whether it was not."""
+        """Resume the database; returns whether it was paused."""
 
     def put_settings(
         self,
@@ -220,11 +221,11 @@ class CatalogueStore(Protocol):
         *,
         caller: Caller | None = None,
     ) -> None:
-        """Store the operator's settings; what ``access`` or a file does not leave to them stays as it is.
+        """Store the operator's settings, except those that ``access`` or a file determines.
 
         Raises:
             InvalidRequest: The default policy does not exist.
         """
 
     def put_configured(self, configured: FileSettings | None, *, caller: Caller | None = None) -> bool:
-        """Store what a file says over the settings; ``None``: there is no file. Returns whether that is new."""
+        """Store the settings from a file; ``None`` if there is no file. Returns whether they changed."""

@@ -1,7 +1,7 @@
-"""The part of the storage port about endpoints: where programs of jobs answer, under names by which others find them.
+"""The part of the storage port about endpoints: addresses of jobs' programs, registered under names.
 
-One belongs to the attempt that registered it, and is there while that runs: the address of a dead program is no address
-of the next. Some are leased, and there until their lease is over.
+An endpoint belongs to the attempt that registered it and is valid while that runs: a dead program's address is not its
+successor's. Some are leased, and valid until the lease expires.
 """
 
 from __future__ import annotations
@@ -18,75 +18,75 @@ if TYPE_CHECKING:
 
 
 class ProgramEndpoint(Struct, frozen=True):
-    """Where a program answers."""
+    """The address of a program."""
 
     id: str
     system: str
-    """By whose protocol it was registered; each finds its own."""
+    """The protocol by which it was registered; each finds only its own."""
     name: str
     address: str
     job_id: str
     job_name: str
-    """What its clients call the job."""
+    """The job's name in that protocol."""
     attempt: int
-    """Of the job; from 1."""
+    """The job's attempt, from 1."""
     rank: int
     metadata: Mapping[str, str]
     until: float | None = None
-    """When its lease is over; ``None``: when its attempt is."""
+    """When its lease expires; ``None`` if it has none."""
 
 
 class EndpointLimits(Struct, frozen=True):
-    """How many endpoints there may be."""
+    """The most endpoints of a run, and in all."""
 
     in_all: int
     of_a_run: int
 
 
 class EndpointFilter(Struct, frozen=True):
-    """Which endpoints to list; every field that is set must hold."""
+    """A selection of endpoints; every field that is set must hold."""
 
     system: str
     name: str | None = None
     below: Grouped | None = None
-    """Those whose names are so, or below that."""
+    """Names, or names below them."""
     begins: str = ""
-    """Those whose names begin with a text, wherever that ends."""
+    """Names that begin with a text."""
     job_names: frozenset[str] | None = None
-    """Only those of jobs that are called so."""
+    """Names of jobs."""
     seen: Seen | None = None
-    """Only those of jobs that somebody may know of; ``None``: of all."""
+    """Only endpoints of jobs that the caller may know of; ``None``: all."""
 
 
 class EndpointStore(Protocol):
-    """Endpoints, which every server on a database finds."""
+    """Endpoints, shared by all servers on a database."""
 
     def register_endpoint(self, endpoint: ProgramEndpoint, now: float, bounds: EndpointLimits, *, renewed: bool) -> str:
-        """Register an endpoint of the attempt of a job that runs; returns its id.
+        """Register an endpoint of a job's running attempt. Returns its id.
 
-        What the job's earlier attempts left is forgotten with it.
+        Endpoints of the job's earlier attempts are deleted.
 
         Args:
             endpoint: The endpoint.
-            now: The time by which leases are over.
-            bounds: How many there may be.
-            renewed: One of this id is changed, and others of the run make way that have its name. Else the one that
-                the run registered with the same name and address is changed, and keeps its id.
+            now: The time for leases.
+            bounds: The limits.
+            renewed: Whether to replace the endpoint with this id, and others of the run with its name. Otherwise an
+                endpoint that the run registered with the same name and address is changed, and keeps its id.
 
         Raises:
             NotFound: The job is gone.
-            Conflict: Another attempt of it runs, or none; or the id is that of another job's endpoint.
+            Conflict: Another attempt runs, or none; or the id belongs to another job's endpoint.
             Refused: There are too many.
         """
 
     def remove_endpoint(self, key: str) -> None:
-        """Forget an endpoint; one that is not there stays so."""
+        """Delete an endpoint, if it exists."""
 
     def endpoint(self, key: str) -> ProgramEndpoint | None:
-        """Return the endpoint of an id, also of an attempt that is over."""
+        """Return an endpoint by its id, even if its attempt has ended."""
 
     def endpoints(self, where: EndpointFilter, now: float) -> Sequence[ProgramEndpoint]:
-        """List the endpoints of attempts that run and whose lease is not over, in the order in which they came."""
+        """List the endpoints of running attempts whose lease has not expired, in order of registration."""
 
     def delete_endpoints(self, now: float, *, limit: int) -> int:
-        """Forget up to ``limit`` endpoints that nobody finds any more; returns how many."""
+        """Delete up to ``limit`` expired endpoints; returns how many."""

@@ -1,7 +1,7 @@
-"""The engine port: what starts, signals and observes runs for an executor.
+"""The engine port: starts, signals and observes runs for an executor.
 
-An engine keeps a finished run's result until told to forget it, across its own restart too if it can. It says what it
-is capable of, and is never given a run that needs more; where it has no images or volumes, they count for nothing.
+An engine keeps a finished run's result until told to forget it, if possible even across its own restart. It declares
+its capabilities and never gets a run that needs more; an engine without images or volumes ignores them.
 """
 
 from __future__ import annotations
@@ -32,78 +32,80 @@ class Container(Struct, frozen=True, kw_only=True):
     image: str = ""
     command: tuple[str, ...] = ()
     is_arguments: bool = False
-    """Whether ``command`` has only arguments, for the program its image starts."""
+    """Whether ``command`` has only arguments for the program that its image starts."""
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
-    """Variables whose values the engine looks up, by these names."""
+    """Variables whose values the engine looks up, by secret names."""
     working_dir: str | None = None
     resources: Resources = Resources()
-    """What it alone asks for."""
+    """The container's own request."""
     memory_limit: int | None = None
-    """Bytes above which it is killed, 0 for no limit; ``None`` is what it requests."""
+    """Bytes above which it is killed, 0 for no limit; ``None`` for its request."""
     ports: tuple[Port, ...] = ()
     mounts: tuple[Mount, ...] = ()
 
 
 class RunOrder(Struct, frozen=True):
-    """Everything an engine needs to start one run; uids are fresh per dispatch."""
+    """Everything an engine needs to start one run; each dispatch has a new uid."""
 
     uid: str
     job_id: str
     job_name: str
     attempt: int
-    """From 1."""
+    """The attempt, from 1."""
     rank: int
     size: int
     containers: tuple[Container, ...]
-    """In the order they are started: init containers, sidecars, main ones. At least one is a main one."""
+    """In the order of their start: init containers, sidecars, main containers. There is at least one main container."""
     resources: Resources = Resources()
-    """Of the whole run; what its place is charged with."""
+    """The request of the whole run, which its place is charged with."""
     node: str = ""
     deadline_s: float | None = None
-    """From the start of its first program; the engine enforces it and reports ``DeadlineExceeded``."""
+    """Seconds from the start of its first program; the engine enforces it and reports ``DeadlineExceeded``."""
     grace_s: float = DEFAULT_GRACE_S
     stall: StallLimits | None = None
     """How long it may be silent; the engine enforces it and reports ``Stalled``."""
     warning: EarlyWarning | None = None
-    """Which warning it gets ahead of its deadline, and before it is stopped for one of the reasons in ``LEADING``."""
+    """The warning ahead of its deadline, and of a stop for a reason in ``LEADING``."""
     checkpointed_exit_code: int | None = None
-    """The code by which it says that it has saved what it has."""
+    """The exit code that means it has saved its state."""
     inputs: tuple[Input, ...] = ()
-    """What it finds in its work directory; what cannot be put there is a launch that failed."""
+    """The content of its work directory; if that cannot be created, the launch has failed."""
     preparation: Preparation | None = None
-    """What is run before its program, in its place; what fails there is a launch that failed, and its deadline counts
-    from the program's own start."""
+    """A program to run before its own, in its place; if that fails, the launch has failed. The deadline counts from the
+    start of its own program.
+    """
     keeps_work: bool = True
-    """Whether its work directory stays once it has ended; where not, it is removed soon after."""
+    """Whether its work directory is kept after its end; otherwise it is deleted soon after."""
     identity: bool = False
-    """Whether its program is told where the server is, with a token of its own, which the engine looks up."""
+    """Whether its program gets the server's address and a token of its own, which the engine looks up."""
     ports: tuple[str, ...] = ()
-    """Names of ports that get a free number on the node."""
+    """Names of ports; each gets a free port number of the node."""
     volumes: tuple[Volume, ...] = ()
     devices: Mapping[str, int] = field(default_factory=dict)
-    """How many of each, by the name of the resource, beside GPUs."""
+    """Amounts of named resources, besides GPUs."""
     gpus: tuple[str, ...] = ()
-    """Ids of the GPUs it is given; it sees no others of its node's ``NodeInfo.devices``."""
+    """Ids of its GPUs; it sees no others of its node's ``NodeInfo.devices``."""
     node_selector: Mapping[str, str] = field(default_factory=dict)
-    """Labels a node must have, for an engine that places runs itself; others get a ``node`` that has them."""
+    """Required node labels, for an engine that places runs itself; other engines get a matching ``node``."""
     avoid_node: str | None = None
-    """The node to stay away from, likewise, unless there is no other."""
+    """The node to avoid, likewise, unless there is no other."""
     avoid_nodes: tuple[str, ...] = ()
-    """Nodes that will not do, likewise, whatever else there is."""
+    """Nodes that are excluded, likewise."""
     separate_logs: bool = False
-    """Whether stdout and stderr are kept apart, by an engine that can; others keep them in one log."""
+    """Whether to keep stdout and stderr apart; an engine that cannot keeps them in one log."""
     queue: str = ""
-    """Where its job waited; secrets may be that queue's."""
+    """The queue of its job; secrets may belong to it."""
     submitted_by: str = ""
-    """Whose it is, for an engine that runs programs as their submitters."""
+    """The job's owner, for an engine that runs programs as their submitters."""
     submitter_uid: int | None = None
-    """The number of that one's Unix account, if there was one."""
+    """The uid of the owner's Unix account, if there is one."""
     checkpoints_of: tuple[str, ...] = ()
-    """Ids of jobs that have ended. Where its own job has no checkpoint folder yet, the first of them that has one
-    leaves it to that; an engine without such folders does nothing."""
+    """Ids of ended jobs. If its own job has no checkpoint folder yet, it takes over that of the first of them that has
+    one; an engine without such folders ignores this.
+    """
     template: Mapping[str, Any] | None = None
-    """The pod template as written, where there is one, for engines that run pods."""
+    """The pod template as written, if there is one, for engines that run pods."""
 
     @property
     def main(self) -> Container:
@@ -112,52 +114,52 @@ class RunOrder(Struct, frozen=True):
 
 
 class RunPhase(StrEnum):
-    """How far a run is, as its engine sees it."""
+    """The phase of a run, as its engine sees it."""
 
     PREPARING = "preparing"
     PULLING = "pulling"
     """Its images are being fetched."""
     PREPARED = "prepared"
-    """Waits to be started."""
+    """It waits to be started."""
     STARTING = "starting"
-    """From being told to start until all its main containers run."""
+    """It was told to start, and not all its main containers run yet."""
     RUNNING = "running"
     STOPPING = "stopping"
     FINISHED = "finished"
 
 
 class Observation(Struct, frozen=True):
-    """One run as its engine sees it now."""
+    """One run, as its engine sees it now."""
 
     uid: str
     phase: RunPhase
     started_at: float | None = None
     """When the first of its programs started."""
     outcome: RunOutcome | None = None
-    """Set exactly when ``phase`` is finished; has a result for each container that ended, but sidecars."""
+    """Set exactly if ``phase`` is finished; has a result for each ended container except sidecars."""
     progress: str = ""
     node: str = ""
-    """Where it landed, if the engine chose."""
+    """The node, if the engine chose it."""
     ready: bool = False
-    """Whether all of its main containers serve; for an engine that does not probe them, whether they run."""
+    """Whether all its main containers are ready; without probes, whether they run."""
     addresses: tuple[str, ...] = ()
-    """Where it can be reached on its ports."""
+    """The host of its ports."""
     ports: tuple[int, ...] = ()
-    """The numbers of the ports that its order names, in that order; none once it is over."""
+    """The numbers of its order's ports, in that order; empty once it is over."""
 
 
 class StopReason(StrEnum):
-    """Why the controller wants a run stopped; becomes ``RunOutcome.ended_by`` unless it ended by itself first."""
+    """Why the controller stops a run; becomes ``RunOutcome.ended_by`` unless the run ended by itself first."""
 
     USER = "user"
     CASCADE = "cascade"
     PREEMPTION = "preemption"
     SUSPENSION = "suspension"
-    """A user holds the job, or suspends what it is part of."""
+    """A user holds the job, or suspends its owner."""
     DRAIN = "drain"
     """Its node is being drained."""
     EVICTION = "eviction"
-    """Its machine runs out of memory or disk."""
+    """Its machine is short of memory or disk."""
     LOST = "lost"
     """The controller does not know this run any more."""
     DEADLINE = "deadline"
@@ -175,49 +177,48 @@ class NodeInfo(Struct, frozen=True):
     capacity: Resources
     labels: Mapping[str, str] = field(default_factory=dict)
     devices: tuple[Device, ...] = ()
-    """Its GPUs, if the engine can give each run its own; the capacity counts all of them."""
+    """Its GPUs, if the engine can assign them to runs; the capacity counts all of them."""
 
 
 class Engine(Protocol):
-    """Runs things. Every method is quick and idempotent; nothing blocks on a run."""
+    """Runs programs. Every method is quick and idempotent; nothing waits for a run."""
 
     def info(self) -> EngineInfo:
-        """Say what kind of engine it is and what it can do; never changes."""
+        """Return the engine's kind and capabilities; never changes."""
 
     def nodes(self) -> Sequence[NodeInfo]:
-        """List the places and their whole capacity; an engine that places runs itself has one."""
+        """List the places with their whole capacity; an engine that places runs itself has one."""
 
     def pressure(self) -> Pressure | None:
-        """Say what its machine runs out of, as last looked at; ``None`` if of nothing, or if nobody looks."""
+        """Return the pressure on its machine as last observed; ``None`` if there is none or nobody looks."""
 
     def prepare(self, orders: Sequence[RunOrder]) -> None:
-        """Begin to prepare runs, which are started later; known uids are ignored.
+        """Begin to prepare runs that are started later; known uids are ignored.
 
         Only engines with ``Capability.PREPARING`` are asked. A run that cannot be prepared is observed as finished.
         """
 
     def start(self, orders: Sequence[RunOrder]) -> None:
-        """Begin to start runs; an order whose uid was started already is ignored.
+        """Begin to start runs; known uids are ignored.
 
-        What was not prepared is prepared first, by an engine that does that at all.
-
-        A run that cannot be started is observed as finished with ``LaunchFailed``; it never raises.
+        An engine that prepares runs does so first if needed. A run that cannot be started is observed as finished with
+        ``LaunchFailed``; this never raises.
         """
 
     def stop(self, stops: Sequence[tuple[str, float, StopReason]]) -> None:
         """Stop runs by ``(uid, grace_s, reason)``: SIGTERM, then SIGKILL after the grace; unknown uids are ignored."""
 
     def observe(self) -> Mapping[str, Observation]:
-        """Return every run not yet forgotten, by uid, without waiting.
+        """Return every run that was not forgotten yet, by uid, without waiting.
 
         The mapping and its values are snapshots; an unchanged run is the same object as last time.
         """
 
     def forget(self, uids: Sequence[str]) -> None:
-        """Drop finished runs whose results are safe with the controller; unknown or unfinished ones are ignored."""
+        """Drop finished runs whose results the controller has stored; unknown or unfinished ones are ignored."""
 
     def on_change(self, wake: Callable[[], None]) -> None:
-        """Register a hint to call, from any thread, when ``observe`` would show something new."""
+        """Register a callback for when ``observe`` would return something new; it is called from any thread."""
 
     def trouble(self) -> str | None:
         """Say what keeps the engine from working now, if anything; quick, and from any thread."""

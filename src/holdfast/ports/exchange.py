@@ -18,56 +18,57 @@ if TYPE_CHECKING:
 
 
 class DesiredRun(Struct, frozen=True):
-    """A run the controller wants to exist, or wants stopped; one it does not name must not be kept."""
+    """A run that the controller wants to exist or to stop; a run that it does not list must not be kept."""
 
     order: RunOrder
     stop: StopReason | None = None
-    """Set when it is to be stopped within ``order.grace_s``."""
+    """Why to stop it, within ``order.grace_s``; ``None`` to keep it."""
     prepare: bool = False
-    """Whether it is only to be prepared so far, by an engine that does that apart from starting."""
+    """Whether it is only to be prepared so far, by an engine that can."""
 
 
 class ExchangeRequest(Struct, frozen=True):
-    """What an executor reports."""
+    """An executor's report."""
 
     executor: str
     sequence: int
-    """Grows with every exchange of one incarnation; both sides ignore what is older than the last."""
+    """Grows with every exchange of one incarnation; both sides ignore older messages than the last."""
     nodes: Sequence[NodeInfo]
-    """Its places and their whole capacity."""
+    """Its places with their whole capacity."""
     observed: Mapping[str, Observation]
-    """Every run it has and has not been told to forget, by uid."""
+    """All runs that it has and was not told to forget, by uid."""
     incarnation: float = 0.0
-    """When the executor's process started; requests of a later one are newer, whatever their sequence."""
+    """When the executor's process started; requests of a later process are newer, whatever their sequence."""
     acked: str | None = None
-    """The ``controller_epoch`` of the last answer this incarnation took in; ``None`` before the first. What is observed
-    here was observed after that controller began."""
+    """The ``controller_epoch`` of the last answer that this incarnation received; ``None`` before the first. The
+    observations were made after that controller began.
+    """
     engine: EngineInfo = UNKNOWN
-    """What runs things on its places."""
+    """The engine of its places."""
     pressure: Pressure | None = None
-    """What its machine runs out of; all its places are of one machine."""
+    """The pressure on its machine; all its places are on one machine."""
 
 
 class ExchangeResponse(Struct, frozen=True):
-    """What the controller answers, once the report is durable."""
+    """The controller's answer, once the report is durable."""
 
     sequence: int
-    """Of the request this answers."""
+    """The sequence of the request."""
     controller_epoch: str
-    """Names the controller that answered: another name each time one was built from the store."""
+    """The controller that answered: each one built from the store has a new name."""
     desired: Mapping[str, DesiredRun] = field(default_factory=dict)
-    """Every run the executor should have; finished runs missing here may be forgotten, others are stopped."""
+    """All runs that the executor should have; finished runs missing here may be forgotten, others are stopped."""
 
 
 class ExchangeTransport(Protocol):
-    """Carries exchanges; in process here, over a network later."""
+    """Carries exchanges; within the process today, over a network later."""
 
     def exchange(self, request: ExchangeRequest) -> ExchangeResponse:
-        """Deliver the observed set and return the desired one.
+        """Deliver the observed runs and return the desired ones.
 
         Raises:
-            Unavailable: The controller cannot be reached; nothing is known of what it received.
+            Unavailable: The controller cannot be reached; it may or may not have received the report.
         """
 
     def on_change(self, executor: str, wake: Callable[[], None]) -> None:
-        """Register a hint to call, from any thread, when the executor's desired set may have changed."""
+        """Register a callback for when the desired runs may have changed; it is called from any thread."""

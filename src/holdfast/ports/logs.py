@@ -1,4 +1,4 @@
-"""Reading the output of runs, wherever the engine keeps it."""
+"""Reads the output of runs, wherever the engine keeps it."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ if TYPE_CHECKING:
 
 
 class LogPart(Struct, frozen=True):
-    """Some bytes of a run's log, and the log's current size."""
+    """A part of a run's log, and the log's current size."""
 
     data: bytes
     size: int
-    """Of the whole log, in bytes; 0 while there is none."""
+    """The size of the whole log in bytes; 0 if there is none."""
     offset: int = 0
-    """Where ``data`` begins: later than asked for when the log's beginning was freed."""
+    """The offset of ``data``: later than requested if the log's beginning was freed."""
     began: tuple[int, ...] = ()
-    """Offsets where programs of the rank after its first began, in order."""
+    """Offsets at which later programs of the rank began, in order."""
 
 
 class LogTimes(Struct, frozen=True):
-    """When what a log has was written, as far as anybody looked: the size it had, and when it came to have it."""
+    """When parts of a log were written, as far as observed: its sizes, and when it reached them."""
 
     sizes: Sequence[int] = ()
-    """In bytes, growing; the last is that of the whole log."""
+    """Sizes in bytes, growing; the last one is that of the whole log."""
     moments: Sequence[float] = ()
-    """In seconds since the epoch, one of each size."""
+    """Seconds since the epoch, one for each size."""
 
     def at(self, end: int) -> float | None:
-        """Return when the byte before ``end`` was written, at the latest; ``None``: nobody knows."""
+        """Return the latest time at which the byte before ``end`` was written; ``None`` if unknown."""
         place = bisect_left(self.sizes, end)
         return self.moments[min(place, len(self.moments) - 1)] if self.moments else None
 
     def reach(self, end: int) -> int:
-        """Return up to where everything has the time of the byte before ``end``."""
+        """Return the end of the part with the same time as the byte before ``end``."""
         place = bisect_left(self.sizes, end)
         return max(end, self.sizes[place]) if place < len(self.sizes) else end
 
     def since(self, moment: float) -> int:
-        """Return from where on everything may have been written at a moment or later."""
+        """Return the offset from which everything may have been written at a time or later."""
         place = next((place for place, at in enumerate(self.moments) if at >= moment), len(self.sizes))
         return self.sizes[place - 1] if place else 0
 
 
 class LogReader(Protocol):
-    """Reads the output of a job's runs: both streams in order of writing, or each, where they are kept apart."""
+    """Reads the output of a job's runs: both streams in order of writing, or one of them if they are kept apart."""
 
     def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int, stderr: bool = False) -> LogPart:
         """Read at most ``limit`` bytes from ``offset``; a log that does not exist (yet) is empty.
@@ -58,14 +58,14 @@ class LogReader(Protocol):
         """
 
     def result(self, job_id: str, attempt: int, rank: int, *, limit: int) -> bytes | None:
-        """Return what a run left as its result; ``None`` where there is nothing, or more than ``limit`` bytes.
+        """Return a run's result; ``None`` if there is none, or if it is larger than ``limit`` bytes.
 
         Raises:
-            Unavailable: It is there and cannot be read now.
+            Unavailable: It exists and cannot be read now.
         """
 
     def times(self, job_id: str, attempt: int, rank: int, *, stderr: bool = False) -> LogTimes:
-        """Return when a log was written; of one that does not exist (yet) nothing is known.
+        """Return when a log was written; nothing is known of a log that does not exist (yet).
 
         Raises:
             Unavailable: It exists and cannot be read now.

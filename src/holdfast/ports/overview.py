@@ -1,4 +1,4 @@
-"""What those ask of the store who look at many jobs at once: one question for all of them, never one for each."""
+"""Queries about many jobs at once: one query for all of them, never one per job."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job, JobState, Resources, Run
 
 MOST_RANKS = 4
-"""Of a gang, whose runs are of interest in a list."""
+"""Ranks of a gang whose runs appear in lists."""
 
 
 class StateOfJob(NamedTuple):
-    """How far a job is."""
+    """The state of a job."""
 
     state: JobState
     has_started: bool
-    """Whether an attempt at it has begun."""
+    """Whether an attempt has begun."""
 
 
 class Latest(Struct, frozen=True):
-    """What a list says of a job beside its own record."""
+    """What lists show of a job besides its own record."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     attempt: Attempt | None = None
-    """Its current or last one."""
+    """The current or last attempt."""
     runs: Sequence[Run] = ()
-    """That attempt's newest runs of the first ``MOST_RANKS`` ranks, by rank."""
+    """The newest runs of that attempt's first ``MOST_RANKS`` ranks, by rank."""
 
 
 class FigureScope(Struct, frozen=True):
-    """Which jobs figures are about, and which time; of what reaches beyond that time only the part within counts.
+    """The jobs and the period of figures; only the part within the period counts.
 
     Times are seconds since the epoch, UTC.
     """
 
     since: float
     until: float
-    """When what goes on is taken to end."""
+    """When unfinished work is taken to end."""
     queue: str | None = None
     labels: tuple[tuple[str, str], ...] = ()
     seen: Seen | None = None
-    """Only those that somebody may know of; ``None``: all."""
+    """Only jobs that the caller may know of; ``None``: all."""
 
 
 class FailureFigures(Struct, frozen=True):
-    """Failures that were alike, on one node."""
+    """Failures of one kind on one node."""
 
     cause: str
     category: str
@@ -59,31 +59,31 @@ class FailureFigures(Struct, frozen=True):
     node: str
     count: int
     lost_s: float
-    """What they had run for."""
+    """The time that the failed attempts had run."""
 
 
 class AttemptFigures(Struct, frozen=True):
-    """Attempts that ended alike, or go on."""
+    """Attempts with the same end, or unfinished ones."""
 
     count: int
     retries: int
-    """Those of them that followed one that failed; one that was stopped deliberately did not."""
+    """Attempts that followed a failed one; an attempt that was stopped deliberately did not fail."""
     ran_s: float
 
 
 class Recoveries(Struct, frozen=True):
-    """Failed attempts that another one followed; none of them was stopped deliberately."""
+    """Failed attempts that were followed by another one; deliberately stopped ones do not count."""
 
     count: int
     mean_s: float | None
-    """From the end of the failed one to the start of the next; ``None`` of none."""
+    """The time from the end of the failed attempt to the next start; ``None`` if there are none."""
 
 
 class Share(StrEnum):
-    """What usage is reported by."""
+    """The keys of usage reports."""
 
     USER = "user"
-    """Whose the jobs are."""
+    """The owner of the jobs."""
     QUEUE = "queue"
     GROUP = "group"
     LABEL = "label"
@@ -91,63 +91,63 @@ class Share(StrEnum):
 
 
 class UsageFigures(Struct, frozen=True):
-    """Runs that have something in common, and used the same amount while they ran."""
+    """Runs with the same key that used the same amounts."""
 
     name: str
-    """Of the user, the queue or the group, or the value of the label; empty where there is none."""
+    """The user, queue, group or label value; empty if there is none."""
     request: Resources
-    """What each of them had."""
+    """The amount of each run."""
     wasted: bool
-    """Whether they failed, or their attempts did."""
+    """Whether the runs or their attempts failed."""
     runs: int
     ran_s: float
-    """Together."""
+    """The sum of their durations."""
 
 
 class OverviewStore(Protocol):
     """Queries about many jobs."""
 
     def job_figures(self, scope: FigureScope) -> Mapping[str, int]:
-        """Count jobs by state: those that go on, and those that ended in that time."""
+        """Count jobs by state: unfinished ones, and those that ended in the period."""
 
     def wall_time(self, scope: FigureScope) -> float:
         """Sum up the time of jobs from their first start to their end, in seconds."""
 
     def attempt_figures(self, scope: FigureScope) -> Mapping[str | None, AttemptFigures]:
-        """Sum up the attempts of that time by how they ended; ``None`` has those that go on."""
+        """Sum up the attempts in the period by how they ended; ``None`` stands for unfinished ones."""
 
     def failure_figures(self, scope: FigureScope) -> Sequence[FailureFigures]:
-        """Sum up the failures of that time, of attempts and of pods by themselves; the most frequent first."""
+        """Sum up the failures in the period, of attempts and of pods replaced one by one; the most frequent first."""
 
     def usage_figures(self, scope: FigureScope, share: Share, label: str = "") -> Sequence[UsageFigures]:
-        """Sum up for how long runs had what, by what they share; ``label`` is which one, where it is that."""
+        """Sum up the durations and amounts of runs by a key; ``label`` names the label if that is the key."""
 
     def recoveries(self, scope: FigureScope) -> Recoveries:
-        """Sum up the attempts that started in that time after one that failed."""
+        """Sum up the attempts that started in the period after a failed one."""
 
     def queue_load(self, *, seen: Seen | None = None) -> Mapping[tuple[str, JobState], int]:
-        """Count the jobs that have not ended by their queue and state; those that somebody may know of."""
+        """Count unfinished jobs by queue and state, as far as the caller may know of them."""
 
     def job_names(self, prefix: str, *, limit: int) -> Sequence[str]:
-        """List names that begin so, of jobs that belong to no job set or array; each once, in order."""
+        """List names with a prefix, of jobs outside job sets and arrays; each once, in order."""
 
     def newest(
         self, states: Collection[JobState], *, limit: int, named: str = "", seen: Seen | None = None
     ) -> Sequence[Job]:
-        """List jobs in these states whose names contain a text, in either case; the last submitted first.
+        """List jobs in these states, the last submitted first.
 
         Args:
             states: The states.
-            limit: How many at most.
-            named: What their names contain.
-            seen: Only those that somebody may know of; ``None``: all.
+            limit: The most to list.
+            named: A part of their names, in any case.
+            seen: Only jobs that the caller may know of; ``None``: all.
         """
 
     def attempts_of(self, job_ids: Sequence[str]) -> Mapping[str, Sequence[Attempt]]:
-        """List the attempts of each of those jobs, in order; those that have none are left out."""
+        """List the attempts of jobs, in order; jobs without any are left out."""
 
     def last_runs_of(self, job_ids: Sequence[str]) -> Mapping[str, Sequence[Run]]:
-        """List the runs of the last attempt of each of those jobs; those that have none are left out."""
+        """List the runs of the last attempts of jobs; jobs without any are left out."""
 
     def latest_of(self, job_ids: Sequence[str]) -> Mapping[str, Latest]:
-        """Return the labels, the last attempt and its runs of each of those jobs; unknown ids are left out."""
+        """Return the labels, the last attempt and its runs of jobs; unknown ids are left out."""

@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 
 
 RECENT_EVENTS = 50_000
-"""How far a starting controller looks back in the event log."""
+"""How many of the last events a starting controller reads."""
 
 
 class News(NamedTuple):
-    """Whether anybody wants something of the controller."""
+    """Whether there is something new for the controller."""
 
     catalogue_version: int
     is_asked: bool
-    """Whether there are requests that are not handled yet."""
+    """Whether there are unhandled requests."""
 
 
 class Submission(Struct, frozen=True):
@@ -58,63 +58,63 @@ class Submission(Struct, frozen=True):
     """Labels by job id, for filtering."""
     idempotency_key: str | None = None
     fingerprint: str = ""
-    """Of the request the key was sent with."""
+    """A digest of the request that came with the key."""
     newest: str | None = None
-    """What must be the id of the newest job of the first one's name, empty for none; ``None`` is not checked."""
+    """The expected id of the newest job with the first one's name, empty for none; ``None`` is not checked."""
     owner: Workload | None = None
-    """The workload all of these jobs belong to; the request is to take it in, and it may have no jobs."""
+    """The workload that owns all these jobs; the request is about it, and it may have no jobs."""
     also: Sequence[Workload] = ()
-    """Workloads of their own, to append and to take in with the jobs."""
+    """Independent workloads to append and take in with the jobs."""
     rerun: Rerun | None = None
-    """What one of these runs again."""
+    """The tasks that one of them reruns."""
     awaited: Collection[str] = ()
-    """Ids of what these wait for: jobs and workloads that had not ended, and must still be there."""
+    """Ids of dependencies: jobs and workloads that must still exist."""
     policies: Collection[str] = ()
-    """Names of the retry policies that these name, which must still be there."""
+    """Names of retry policies that must still exist."""
     limited: Collection[str] = ()
-    """Names of queues that limit what they take in."""
+    """Names of queues that limit submissions."""
     caller: Caller | None = None
-    """Who submits, for the audit log."""
+    """The submitter, for the audit log."""
     claims: Mapping[str, str] = field(default_factory=dict)
-    """Keys of single jobs, by their ids: where one is known, the job it came with first is meant, none appended."""
+    """Idempotency keys of single jobs, by id: if a key is known, its first job is returned instead of a new one."""
     names: Mapping[str, ExternalName] = field(default_factory=dict)
-    """What other systems call jobs, by their ids: where one is taken, the job that has it is meant, none appended."""
+    """External names of jobs, by id: if a name is taken, its present holder is returned instead of a new job."""
     callers: Mapping[str, Caller] = field(default_factory=dict)
-    """Who asked for single jobs, by their ids, where that was not one request; for the audit log."""
+    """Submitters of single jobs, by id, if they came in different requests; for the audit log."""
 
 
 class Changes(Struct, gc=True):
-    """Everything one tick changed; one transaction. The last value of each record wins."""
+    """Everything that one tick changed, for one transaction. The last value of each record wins."""
 
     jobs: dict[str, Job] = field(default_factory=dict)
     attempts: dict[tuple[str, int], Attempt] = field(default_factory=dict)
     runs: dict[str, Run] = field(default_factory=dict)
     history: dict[tuple[str, str, int], HistoryRow] = field(default_factory=dict)
-    """By (kind, id, seq); a merged row replaces its earlier self."""
+    """By (kind, id, seq); a merged row replaces its earlier version."""
     nodes: dict[tuple[str, str], Node] = field(default_factory=dict)
     """By (executor, name)."""
     handled: list[int] = field(default_factory=list)
-    """Ids of requests acted on."""
+    """Ids of handled requests."""
     events: dict[int, EventRecord] = field(default_factory=dict)
-    """In order, by a number that only tells them apart until they are written."""
+    """In order, by numbers that only tell them apart until they are written."""
     workloads: dict[str, Workload] = field(default_factory=dict)
-    """By id, of any kind; each is there already, or is a job's."""
+    """By id, of any kind; each exists already or belongs to a job."""
     forgotten: dict[str, None] = field(default_factory=dict)
-    """Ids of workloads to forget, with their log; their jobs stay."""
+    """Ids of workloads to delete with their logs; their jobs stay."""
     set_log: list[SetLogEntry] = field(default_factory=list)
-    """What to append to the logs of job sets, in order."""
+    """Entries to append to the logs of job sets, in order."""
     quarantined: dict[str, Quarantined | None] = field(default_factory=dict)
-    """By id of the workload; ``None``: it no longer is."""
+    """By workload id; ``None`` releases the workload."""
     new_jobs: dict[str, Job] = field(default_factory=dict)
-    """Jobs to append; ``seq`` is given by the store."""
+    """Jobs to append; the store assigns ``seq``."""
     notifications: list[Notification] = field(default_factory=list)
-    """What people are to be told of this; one that is known is left as it is."""
+    """New notifications; one that exists already stays as it is."""
     epoch: int | None = None
-    """What ``lead`` gave the writer; ``None`` is not checked, for whoever owns the store alone."""
+    """The writer's epoch from ``lead``; ``None`` is not checked, for the only user of a store."""
     specs: dict[str, str] = field(default_factory=dict)
-    """Specifications that were changed, by the id of the job."""
+    """Ids of jobs whose specification changed."""
     priorities: dict[str, int] = field(default_factory=dict)
-    """Likewise."""
+    """New priorities by job id."""
 
     def __bool__(self) -> bool:
         """Whether there is anything to commit."""
@@ -126,27 +126,28 @@ class Changes(Struct, gc=True):
 
 
 _CONTENT = attrgetter(*(name for name in Changes.__struct_fields__ if name != "epoch"))
-"""All that a commit writes; the epoch says who writes it."""
+"""The fields that a commit writes; the epoch only identifies the writer."""
 
 
 class Snapshot(Struct, frozen=True):
-    """All a controller needs to continue after a restart."""
+    """Everything a controller needs to continue after a restart."""
 
     jobs: Sequence[Job]
-    """Every job that is not terminal, in order of submission."""
+    """All unfinished jobs, in order of submission."""
     attempts: Sequence[Attempt]
-    """Every attempt that is not terminal."""
+    """All unfinished attempts."""
     runs: Sequence[Run]
-    """Every run of those attempts' current dispatch, every other one of theirs that is not terminal, and the last of
-    each pod with stored state."""
+    """All runs of those attempts' current dispatch, their other unfinished runs, and the last run of each pod with
+    stored state.
+    """
     history: Mapping[str, HistoryRow]
-    """The last row of each of those attempts, and of those that jobs wait to have placed, by their id in it."""
+    """The last row of each of those attempts, and of attempts that wait for a place, by the row's id."""
     workloads: Mapping[str, Workload] = field(default_factory=dict)
-    """By id, in order of names: those of the jobs above, and all that are no job's, ended ones too."""
+    """By id, in order of names: workloads of the jobs above, and all without a job, including ended ones."""
     unreadable: Mapping[str, tuple[str, HoldfastError]] = field(default_factory=dict)
-    """By id, the kind of each workload whose record cannot be read, and why."""
+    """By id: the kind of each unreadable workload, and the error."""
     quarantined: Mapping[str, Quarantined] = field(default_factory=dict)
-    """By id of the workload."""
+    """By workload id."""
     losses: Sequence[StoredEvent] = ()
     """The ``node.lost`` events among the last ``RECENT_EVENTS``, in order."""
 
@@ -156,32 +157,32 @@ class Snapshot(Struct, frozen=True):
 
 
 class RunsAs(Struct, frozen=True):
-    """As whom a leader runs programs."""
+    """The account under which a leader runs programs."""
 
     account: Principal | None = None
-    """The one account that runs all; ``None``: each runs as who submitted it."""
+    """The account for all programs; ``None``: each runs as its submitter."""
 
 
 class ControllerStore(Protocol):
-    """What the one writer of lifecycle state needs."""
+    """The store for the controller, the only writer of lifecycle state."""
 
     def load(self) -> Snapshot:
-        """Read everything that is still going on."""
+        """Read all unfinished work."""
 
     def mark(self) -> object:
-        """Return, cheaply, a mark that equals an earlier one only if no request was made or catalogue changed since.
+        """Return, cheaply, a mark that is unchanged only if there was no request and no change of the catalogue since.
 
-        It may differ after other writes, too; ``None`` means that this is unknown.
+        It may change after other writes, too; ``None`` means that this is unknown.
         """
 
     def news(self) -> News:
-        """Return whether anybody wants something, where the mark does not rule it out."""
+        """Return whether there is something new, if the mark does not rule it out."""
 
     def requests(self, *, limit: int) -> Sequence[Request]:
-        """Return the oldest requests not handled yet, without removing them."""
+        """Return the oldest unhandled requests without removing them."""
 
     def jobs_by_id(self, job_ids: Sequence[str]) -> Sequence[Job]:
-        """Return those jobs, in order of submission; unknown ids are left out."""
+        """Return jobs by id, in order of submission; unknown ids are left out."""
 
     def attempts(self, job_id: str) -> Sequence[Attempt]:
         """List a job's attempts, by number."""
@@ -193,19 +194,19 @@ class ControllerStore(Protocol):
         """List the phases a job's attempts went through, in order."""
 
     def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
-        """Return those workloads, by id; others are left out."""
+        """Return workloads by id; unknown ids are left out."""
 
     def left_to_end(self, key: str) -> Left:
-        """Return what can be read of a job, or of a workload that is made of jobs, to end it."""
+        """Return what can be read of a job, or of a workload with jobs, to end it."""
 
     def nodes(self) -> Sequence[Node]:
         """List nodes as last reported."""
 
     def children_of(self, owner: str) -> Sequence[Job]:
-        """Return every job of a workload, in order of submission."""
+        """Return all jobs of a workload, in order of submission."""
 
     def count_by_state(self, owner: str | None = None) -> Mapping[str, int]:
-        """Count jobs by state: all, or those of a workload that is made of jobs."""
+        """Count jobs by state: all, or those of one workload."""
 
     def catalogue_version(self) -> int:
         """Return the catalogue's version, cheaply."""
@@ -223,26 +224,26 @@ class ControllerStore(Protocol):
         place: str = "",
         runs_as: RunsAs | None = None,
     ) -> int:
-        """Become, or stay, the one writer of lifecycle state for ``ttl_s``; 0 s steps down.
+        """Take or renew the lease of the only writer for ``ttl_s`` seconds; 0 s steps down.
 
-        The lease says who should write; the epoch says who can, whatever any clock says. By the time this returns, no
-        commit of an earlier call by the same owner is under way any more.
+        The lease says who should write; the epoch says who can, whatever any clock says. When this returns, no commit
+        of an earlier call by the same owner is under way any more.
 
         Args:
-            owner: Who: a name that no other process has or had.
-            ttl_s: For how long, from when the store takes it.
-            now: The caller's time; a store that has a clock of its own goes by that one.
-            heir_of: Owners whose names begin with this are known to be dead, and keep nobody out.
-            place: The data directory where the owner's jobs have their files, if they have any.
-            runs_as: As whom the owner runs programs; where each once ran as who submitted it, that is remembered.
+            owner: A name that no other process has or had.
+            ttl_s: The duration of the lease, counted by the store.
+            now: The caller's time; a store with a clock of its own ignores it.
+            heir_of: A prefix of owners that are known to be dead; their leases do not count.
+            place: The data directory of the owner's jobs, if it has one.
+            runs_as: The account for programs; the store remembers whether each ran as its submitter.
 
         Returns:
-            The epoch to commit with: the same while the owner stays the same, else larger than every earlier one.
+            The epoch for commits: unchanged while the owner is, otherwise larger than every earlier one.
 
         Raises:
             NotLeader: Another owner's lease still runs; the message names it.
             Refused: Work here belongs to other accounts than the one that would run it.
-            Unavailable: The disk is full, or the database is locked or away; nothing was changed.
+            Unavailable: The disk is full, or the database is locked or unreachable; nothing was changed.
         """
 
     def commit(self, changes: Changes) -> None:
@@ -250,87 +251,88 @@ class ControllerStore(Protocol):
 
         Raises:
             Unavailable: The disk is full or the database is locked; nothing was changed.
-            Uncertain: The answer of a database server was lost: all was changed, or nothing, and none of it twice.
+            Uncertain: The answer of a database server was lost: everything was changed once, or nothing.
             Conflict: Another owner leads since the changes' epoch; nothing was changed.
             Internal: A change is about a job or workload that does not exist; nothing was changed.
         """
 
 
 class SubmissionStore(Protocol):
-    """What the APIs may write, and what they compare it with."""
+    """The store for the APIs' writes."""
 
     def require_room(self, submission: Submission, now: float) -> None:
-        """Make sure that queues would take something in, without noting that they did.
+        """Make sure that queues have room for a submission, without counting it.
 
         Raises:
-            QueueFull, RateLimited: A queue takes no more of it in.
+            QueueFull, RateLimited: A queue has no room.
         """
 
     def submit(self, submission: Submission) -> tuple[str, ...]:
-        """Append jobs and the request to take them in, in one transaction; ``seq`` is given here.
+        """Append jobs and the request to take them in, in one transaction; ``seq`` is assigned here.
 
         Returns:
-            The ids of the jobs and of the workloads beside them; those of the first call when the idempotency key is
-            known, and of the first job of each claimed key, or of the one that has a name.
+            The ids of the jobs and of the other workloads. If the idempotency key is known, those of its first call;
+            for a known key or name of a single job, the job that has it.
 
         Raises:
             Conflict: The idempotency key is known with another fingerprint, a queue or a policy is gone, or another set
-                has a job of the name of one of this set's.
-            AlreadyExists: A job of that id is there already, a newer one of that name where that is checked, or a
-                workload of that kind and name.
-            QueueFull, RateLimited: A queue takes no more of it in; of what is submitted nothing is stored.
-            NotFound, VersionConflict: An array whose tasks are to run again is gone, or another runs one of them again.
+                has a job with the name of one of this set's.
+            AlreadyExists: A job of that id exists, or a newer one of that name if that is checked, or a workload of
+            that
+                kind and name.
+            QueueFull, RateLimited: A queue has no room; nothing is stored.
+            NotFound, VersionConflict: An array to rerun is gone, or another one reruns one of the tasks.
         """
 
     def append(self, request: Request, *, caller: Caller | None = None, version: int | None = None) -> None:
         """Append a request; with a caller, also to the audit log.
 
-        The version of a workload that has a name of its own grows by one.
+        The version of a workload with a name of its own grows by one.
 
         Args:
             request: The request.
-            caller: Who asks for it.
-            version: That of the workload it is about; others may have asked for something meanwhile.
+            caller: Who makes it.
+            version: The expected version of the workload; others may have made a request meanwhile.
 
         Raises:
-            NotFound: A version is given, and the workload is gone; or a job that is to be retried is.
+            NotFound: The workload is gone, and a version is given; or a job to retry is gone.
             VersionConflict: It has another version.
-            Conflict: A job is to be retried that is about to be already, or whose queue is gone.
+            Conflict: A job to retry is about to be retried already, or its queue is gone.
         """
 
 
 class JobFilter(Struct, frozen=True):
-    """Which jobs to list; every field that is set must hold."""
+    """A selection of jobs; every field that is set must hold."""
 
     states: frozenset[JobState] | None = None
     queue: str | None = None
     name: str | None = None
     job_set: str | None = None
-    """Id of the job set or the array they belong to."""
+    """The id of their job set or array."""
     labels: tuple[tuple[str, str], ...] = ()
     quarantined: bool = False
-    """Only those that are quarantined."""
+    """Whether they are quarantined."""
     reasoned: bool = False
-    """Only those with a reason for their state."""
+    """Whether their state has a reason."""
     tasks: bool = True
-    """Also the tasks of arrays."""
+    """Whether to include tasks of arrays."""
     ids: frozenset[str] | None = None
-    """Only those."""
+    """Only these ids."""
     submitted_by: str | None = None
-    """Only that one's."""
+    """Only jobs of this submitter."""
     group: Grouped | None = None
     named: Grouped | None = None
-    """Only those that another system calls so, or below that."""
+    """Only jobs with this external name, or below it."""
     seen: Seen | None = None
-    """Only what somebody may know of; ``None``: everything."""
+    """Only jobs that the caller may know of; ``None``: all."""
 
 
 class Listed(Struct, frozen=True):
-    """Jobs, and what is quarantined of them, at one instant."""
+    """Jobs and their quarantines at one instant."""
 
     jobs: Sequence[Job]
     quarantined: Mapping[str, Quarantined]
-    """By id; others may be among them."""
+    """By id; may include others."""
 
 
 class QueryStore(Protocol):
@@ -339,8 +341,8 @@ class QueryStore(Protocol):
     def job(self, reference: str, *, seen: Seen | None = None) -> Job:
         """Find a job by id, by name (the newest of that name), or by a unique id prefix of 6 or more characters.
 
-        ``NAME@PREFIX`` is the one job of that name whose id begins so, however few characters that takes. With ``seen``
-        there are only those that somebody may know of.
+        ``NAME@PREFIX`` is the only job of that name whose id has the prefix, of any length. With ``seen``, only jobs
+        that the caller may know of are found.
 
         Raises:
             NotFound: None matches, or a prefix is ambiguous.
@@ -350,13 +352,13 @@ class QueryStore(Protocol):
         """List jobs in order of submission, those with ``seq > after``."""
 
     def listed(self, where: JobFilter, *, after: int = 0, limit: int | None = None) -> Listed:
-        """List jobs as ``jobs`` does, with what is quarantined of them: what is asked most often costs one question."""
+        """List jobs like ``jobs``, with their quarantines, in one query: this is the most frequent request."""
 
     def job_states(self, job_ids: Sequence[str]) -> Mapping[str, StateOfJob]:
-        """Return the states of those jobs, cheaply; unknown ids are left out."""
+        """Return the states of jobs, cheaply; unknown ids are left out."""
 
     def count_by_state(self, owner: str | None = None) -> Mapping[str, int]:
-        """Count jobs by state: all, or those of a workload that is made of jobs."""
+        """Count jobs by state: all, or those of one workload."""
 
     def attempts(self, job_id: str) -> Sequence[Attempt]:
         """List a job's attempts, by number."""
@@ -365,16 +367,16 @@ class QueryStore(Protocol):
         """List a job's runs, by attempt, dispatch and rank."""
 
     def run(self, uid: str) -> Run | None:
-        """Return a run, if there is one."""
+        """Return a run, if it exists."""
 
     def quarantined(self) -> Mapping[str, Quarantined]:
-        """Return the workloads that are quarantined, by id."""
+        """Return the quarantined workloads, by id."""
 
     def nodes(self) -> Sequence[Node]:
         """List nodes as last reported."""
 
     def running(self) -> Iterable[Run]:
-        """List runs that are not terminal."""
+        """List unfinished runs."""
 
 
 class Store(
@@ -392,7 +394,7 @@ class Store(
     NotificationStore,
     Protocol,
 ):
-    """All of it; one adapter implements every part."""
+    """The whole store; one adapter implements all parts."""
 
     def close(self) -> None:
         """Close the database; closing twice is fine."""

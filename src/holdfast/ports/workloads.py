@@ -21,43 +21,43 @@ W = TypeVar("W", bound=Workload)
 
 
 class Rerun(Struct, frozen=True):
-    """Tasks of an array that another one runs again."""
+    """Tasks of an array that another array reruns."""
 
     array: str
-    """Id of the one that runs them again."""
+    """The id of the array that reruns them."""
     of: str
-    """Id of the one whose tasks they were."""
+    """The id of the array whose tasks they were."""
     root: str
-    """Id of the one that all of it began with, where they have the same indexes."""
+    """The id of the first array in the chain of reruns; all of them share its indexes."""
     number: int
-    """For which time they run again, from 1."""
+    """The number of the rerun, from 1."""
     indexes: Sequence[int]
     existing: Sequence[str] = ()
-    """Ids of those tasks that were still there when this was made; their files are taken over."""
+    """Ids of the tasks that still existed when this was created; their files are taken over."""
 
 
 class WorkloadFilter(Struct, frozen=True):
-    """Which workloads to list; every field that is set must hold."""
+    """A selection of workloads; every field that is set must hold."""
 
     submitted_by: str | None = None
-    """Only that one's."""
+    """Only workloads of this submitter."""
     group: Grouped | None = None
     seen: Seen | None = None
-    """Only those that somebody may know of; ``None``: all."""
+    """Only workloads that the caller may know of; ``None``: all."""
 
 
 EVERY = WorkloadFilter()
 
 
 class AskedOf(Struct, Generic[W], frozen=True):
-    """A workload and its pending requests, in order; both at one instant."""
+    """A workload and its pending requests in order, at one instant."""
 
     workload: W
     requests: Sequence[Request] = ()
 
 
 class Unreadable(Struct, frozen=True):
-    """A workload that a list has to leave out, because it cannot be read."""
+    """A workload that cannot be read, so that lists leave it out."""
 
     id: str
     name: str
@@ -69,20 +69,20 @@ OnUnreadable: TypeAlias = "Callable[[Unreadable], object]"
 
 
 def leave_out(_: Unreadable) -> None:
-    """Do without what cannot be read."""
+    """Ignore an unreadable workload."""
 
 
 class Left(Struct, frozen=True):
-    """What can be read of a workload of which something cannot: nothing is ever decided from it."""
+    """The readable rest of a damaged workload; no decision relies on it."""
 
     owner: Owner | None = None
-    """It without its state, if it is made of jobs."""
+    """The workload without its state, if it owns jobs."""
     jobs: Sequence[Job] = ()
-    """Its jobs, or itself if it is one; those that have not ended."""
+    """Its unfinished jobs, or itself if it is one."""
 
 
 class WorkloadQueries(Protocol):
-    """Readers' queries about workloads; each is about those of one kind, named by its record."""
+    """Readers' queries about the workloads of one kind, named by its record class."""
 
     def workload(self, kind: type[W], reference: str) -> W:
         """Find a workload by id, or by name.
@@ -92,7 +92,7 @@ class WorkloadQueries(Protocol):
         """
 
     def left_of(self, kind: type[W], reference: str) -> W:
-        """Find a workload that cannot be read by id, or by name, with no more of it than what has columns of its own.
+        """Find an unreadable workload by id or name, with only the fields that have columns of their own.
 
         Raises:
             NotFound: None matches.
@@ -107,16 +107,16 @@ class WorkloadQueries(Protocol):
         limit: int | None = None,
         unreadable: OnUnreadable = leave_out,
     ) -> Sequence[W]:
-        """List workloads that have names by name, those whose name comes after ``after``; what is damaged is told."""
+        """List workloads by name, those after ``after``; ``damaged`` is called with each unreadable one."""
 
     def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
-        """Return those workloads, by id; others are left out. ``Workload`` itself stands for every kind."""
+        """Return workloads by id; unknown ids are left out. ``Workload`` itself stands for every kind."""
 
     def reran(self, root: str) -> Mapping[int, str]:
-        """Return which tasks of an array run again, and the id of the last array that does; also by way of others."""
+        """Return which tasks of an array were rerun, even indirectly, and the id of the last array that does it."""
 
     def asked_of(self, kind: type[W], reference: str) -> AskedOf[W]:
-        """Find a workload by id, or by name, with its pending requests.
+        """Find a workload by id or name, with its pending requests.
 
         Raises:
             NotFound: None matches.
@@ -131,7 +131,7 @@ class WorkloadQueries(Protocol):
         limit: int | None = None,
         unreadable: OnUnreadable = leave_out,
     ) -> Sequence[AskedOf[W]]:
-        """List workloads as ``workloads`` does, each with its pending requests."""
+        """List workloads like ``workloads``, each with its pending requests."""
 
     def set_log(self, set_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[SetLogEntry]:
-        """List what was logged of a job set, in order, entries with ``seq > after``; an unknown set has none."""
+        """List the log of a job set in order, entries with ``seq > after``; an unknown set has none."""
