@@ -1,6 +1,6 @@
-"""Sends requests and reads answers: address, token, retries, errors.
+"""Sends requests and reads responses: address, token, retries, errors.
 
-After a lost connection only requests that mean the same when done twice are sent again.
+After a lost connection only requests that may safely be repeated are sent again.
 """
 
 from __future__ import annotations
@@ -31,61 +31,61 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=BaseModel)
 
 PAUSES_S = (0.1, 0.4, 1.0)
-"""Before each further try after a lost connection."""
+"""Seconds before each further try after a lost connection."""
 TIMEOUT_S = 30.0
 LARGEST_PAGE = 1000
 SILENCE_S = 45.0
-"""After how long a stream that sends not even a heartbeat counts as lost."""
+"""Seconds after which a stream without even a heartbeat counts as lost."""
 _MOST_NAMED = 20
-"""Fields that one error lists; more help nobody."""
+"""The most fields that one error lists; more help nobody."""
 _UTF_8 = "only UTF-8 can be sent and stored: give the file or folder another name, or write the text as UTF-8"
 _REPEATABLE = frozenset({"GET", "PUT"})
 
 
 def new_key() -> str:
-    """Make an idempotency key."""
+    """Create an idempotency key."""
     return secrets.token_hex(16)
 
 
 def once(if_match: str | None, *, otherwise: bool | None = None) -> dict[str, Any]:
-    """Say which version is meant; such a request is not sent twice, as its own first arrival changes the version."""
+    """Return the header for an expected version; such a request is not repeated: its arrival changes the version."""
     if if_match is None:
         return {"repeatable": otherwise}
     return {"repeatable": False, "headers": {"If-Match": f'"{if_match}"'}}
 
 
 class Connection(Protocol):
-    """A way to a Holdfast: what is asked of it, and what it answers."""
+    """A connection to Holdfast, over a network or within the process."""
 
     address: str = ""
-    """Of the server; empty where there is none."""
+    """The server's address; empty if there is none."""
     streams: bool = True
-    """Whether an answer can be read while it comes."""
+    """Whether a response can be read while it arrives."""
     pause: Callable[[float], None] = staticmethod(time.sleep)
-    """How to wait before something is asked again."""
+    """Waits before a request is repeated."""
     patience_s: float = PATIENCE_S
-    """How long who waits for jobs puts up with a server that does not answer."""
+    """Seconds that callers who wait for jobs tolerate a silent server."""
 
     find: Callable[[], tuple[str, str] | None] | None = None
-    """Tells where the server is by now, and its token; asked once it does not answer, or not to the token."""
+    """Finds the server's present address and token; called when it does not answer, or refuses the token."""
 
     has_answered: bool = False
-    """Whether the server has been there: it has answered, or left its address where it was looked for."""
+    """Whether the server has answered before, or its address was found where it leaves it."""
 
     remark: Callable[[str], None] = staticmethod(partial(log, level="INFO"))
-    """Told once if this program and the server are not equally old."""
+    """Called once if this program and the server have different API revisions."""
 
     def be_patient(self, say: Callable[[str], None]) -> None:
-        """Ask a server that has answered before again for ``patience_s``, for what may be asked twice, and say so."""
-        del say  # without a server nobody is silent
+        """Repeat safe requests to a server that has answered before for ``patience_s``, and say so."""
+        del say  # Within the process nobody is silent.
 
     def get(self, path: str, answer: type[M], params: Mapping[str, Any] | None = None) -> M:
-        """Read something.
+        """Send a GET request.
 
         Args:
-            path: The address, its places filled in.
-            answer: What is expected.
-            params: Of the query.
+            path: The address with its parameters filled in.
+            answer: The expected model.
+            params: The query.
         """
         return self.call(answer, "GET", path, params=params)
 
@@ -116,34 +116,34 @@ class Connection(Protocol):
         return read
 
     def _met(self, response: HttpResponse) -> None:
-        """Compare this program with who answered."""
-        del response  # without a server that is the same
+        """Compare this program's API revision with the server's."""
+        del response  # Within the process they are the same.
 
     def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> HttpResponse:  # noqa: ANN401 - of each part's own type
         """Send one request.
 
         Args:
-            method: Of HTTP.
-            path: The address, its places filled in.
-            repeatable: Whether it means the same when done twice; ``None``: as its method does.
+            method: The HTTP method.
+            path: The address with its parameters filled in.
+            repeatable: Whether it may safely be repeated; by default that depends on the method.
             **request: ``params`` of the query, ``headers``, and the body as ``json``.
 
         Raises:
-            HoldfastError: Why it was refused; ``Unavailable`` when nobody could be reached.
+            HoldfastError: The request was refused; ``Unavailable`` if the server could not be reached.
         """
         ...
 
     def lines(self, path: str, *, params: Mapping[str, Any], headers: Mapping[str, str]) -> Iterator[str]:  # noqa: ARG002 - without ``streams`` there are none
-        """Read the lines of an answer as they come."""
+        """Read the lines of a response as they arrive."""
         yield from ()
 
     def close(self) -> None:
-        """Let go of the connection; double close is fine."""
+        """Close the connection; closing twice is fine."""
         ...
 
 
 class ServerConnection(Connection):
-    """One server, and how to speak to it."""
+    """A connection to one server."""
 
     def __init__(
         self,
@@ -163,19 +163,19 @@ class ServerConnection(Connection):
         self._is_met = False
 
     def close(self) -> None:
-        """Let go of the connection; double close is fine."""
+        """Close the connection; closing twice is fine."""
         self._transport.close()
 
     def be_patient(self, say: Callable[[str], None]) -> None:
-        """Ask a server that has answered before again for ``patience_s``, for what may be asked twice, and say so."""
+        """Repeat safe requests to a server that has answered before for ``patience_s``, and say so."""
         self._silence = Outage(self.patience_s, say)
 
     def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> HttpResponse:  # noqa: ANN401 - as `_request` takes them
-        """Send one request, again after a lost connection when that is safe.
+        """Send one request, and repeat it after a lost connection if that is safe.
 
         Raises:
-            HoldfastError: What the server answered, as the class of that code.
-            Unavailable: It could not be reached.
+            HoldfastError: The server's error, in the class of its code.
+            Unavailable: The server could not be reached.
         """
         again = method in _REPEATABLE if repeatable is None else repeatable
         while True:
@@ -205,7 +205,7 @@ class ServerConnection(Connection):
             self._silence.answered()
 
     def _found_elsewhere(self) -> bool:
-        """Look where the server is; returns whether it was started again at another address or with another token."""
+        """Look for the server; returns whether it was started again with another address or token."""
         place = self.find() if self.find is not None else None
         if place is None or place == self._place:
             return False
@@ -225,7 +225,7 @@ class ServerConnection(Connection):
                 if answer.is_success:
                     return answer
                 raise error_of(answer, self.address + path)
-        raise AssertionError  # the last round returns or raises
+        raise AssertionError  # The last round returns or raises.
 
     def _met(self, response: HttpResponse) -> None:
         if not self._is_met and (remark := difference(response.revision or 0)) is not None:
@@ -233,10 +233,10 @@ class ServerConnection(Connection):
         self._is_met = True
 
     def lines(self, path: str, *, params: Mapping[str, Any], headers: Mapping[str, str]) -> Iterator[str]:
-        """Read the lines of an answer as they come, until it ends or the connection is lost.
+        """Read the lines of a response as they arrive, until it ends or the connection is lost.
 
         Raises:
-            HoldfastError: What the server answered instead.
+            HoldfastError: The server answered with an error.
             Unavailable: It could not be reached, or was silent for too long.
         """
         request = self._request("GET", path, params=params, headers=headers)
@@ -275,7 +275,7 @@ class ServerConnection(Connection):
 
 
 def _sendable(headers: dict[str, str]) -> dict[str, str]:
-    """Refuse what no header can carry; a token must not be shown."""
+    """Refuse a token that no header can carry, without showing it."""
     for name, value in headers.items():
         if not (value.isascii() and value.isprintable()):
             problem = Problem(
@@ -287,10 +287,10 @@ def _sendable(headers: dict[str, str]) -> dict[str, str]:
 
 
 def written(value: object) -> bytes:
-    """Write a body as JSON.
+    """Encode a body as JSON.
 
     Raises:
-        InvalidRequest: Something in it is not UTF-8, such as an argument or a folder's name, which can be any bytes.
+        InvalidRequest: Something in it, such as an argument or a path, is not UTF-8.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     try:
@@ -301,7 +301,7 @@ def written(value: object) -> bytes:
 
 
 def _not_utf_8(value: object, path: str = "") -> Iterator[str]:
-    """Say where it is; the text itself may be a secret."""
+    """Return the problem of a text that is not UTF-8; the text itself may be a secret."""
     if isinstance(value, Mapping):
         for name, part in value.items():
             where = f"{path}.{name}" if path else str(name)
@@ -315,7 +315,7 @@ def _not_utf_8(value: object, path: str = "") -> Iterator[str]:
 
 
 def is_utf_8(text: str) -> bool:
-    """Whether it can be sent: an argument, a variable or a path may hold any bytes."""
+    """Whether a text can be sent: an argument, a variable or a path may contain any bytes."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -324,7 +324,7 @@ def is_utf_8(text: str) -> bool:
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
-    """Cut at line feeds only: text may hold other characters that Unicode counts as ends of lines."""
+    """Split at line feeds only: a text may contain other characters that Unicode counts as line ends."""
     rest = b""
     for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")

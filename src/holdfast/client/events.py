@@ -1,7 +1,6 @@
-"""The calls about what happened: the event log, read or followed, and the audit log.
+"""Calls about events: the event log, read or followed, and the audit log.
 
-Following survives a lost connection: it resumes after the last event it was given, so that none is missed and none
-comes twice.
+Following survives a lost connection: it resumes after the last event received, so that none is missed or repeated.
 """
 
 from __future__ import annotations
@@ -20,32 +19,32 @@ if TYPE_CHECKING:
 
 LARGEST_PART = 1000
 PATIENCE_S = 60.0
-"""How long following keeps trying to reach the server again."""
+"""Seconds for which following tries to reach the server again."""
 _FIRST_PAUSE_S = 0.1
 FOLLOWED_AGAIN = "events are followed again"
 _WORTH_A_WORD = 3
-"""How often in a row following must fail before that is said."""
+"""How often in a row following must fail before that is reported."""
 _LONGEST_PAUSE_S = 2.0
 _LOOK_EVERY_S = 0.25
 
 
 class EventsWanted(TypedDict, total=False):
-    """Which events; every one that is given must hold."""
+    """A selection of events; every field that is set must hold."""
 
     job: str | None
-    """Of this job: an id, a name or a unique prefix of an id."""
+    """Events of this job: an id, a name or a unique prefix of an id."""
     types: Iterable[str]
-    """``job.failed``, or a family such as ``job``."""
+    """A type such as ``job.failed``, or a family such as ``job``."""
     queue: str | None
-    """Of this queue's jobs."""
+    """Events of this queue's jobs."""
     group: str | None
-    """Of this group's jobs; with a slash at its end, also of those below it."""
+    """Events of this group's jobs; a slash at its end includes the groups below it."""
     job_set: str | None
-    """Of this job set, by name or id, and of its jobs."""
+    """Events of this job set, by name or id, and of its jobs."""
 
 
 class EventCalls:
-    """What can be asked about the past, and the present as it becomes the past."""
+    """The event log and the audit log."""
 
     _connection: Connection
 
@@ -62,10 +61,10 @@ class EventCalls:
 
         Args:
             after: The id of the last event already seen.
-            follow: Go on with what happens from now on, for ever; a lost connection is resumed.
-            patience_s: For how long to try to resume it.
-            say: Told once why nothing is followed for now, and once that it is again; a short loss is not worth a word.
-            filters: Which ones.
+            follow: Whether to go on with new events, for ever; a lost connection is resumed.
+            patience_s: Seconds for which to try to resume it.
+            say: Called with the reason when following is interrupted, and when it resumes; not for short losses.
+            filters: The selection.
 
         Raises:
             Unavailable: While following, the server could not be reached for that long.
@@ -77,7 +76,7 @@ class EventCalls:
         return self._live(where, after, patience_s, say) if self._connection.streams else self._looked_for(where, after)
 
     def last_event(self) -> int:
-        """Return the id of the newest event, 0 before the first; what to pass as ``after`` to see only what is new."""
+        """Return the id of the newest event, 0 before the first; pass it as ``after`` to see only new events."""
         return self._part({"limit": 1}, 0).last
 
     def audit(self) -> Iterator[AuditView]:
@@ -102,7 +101,7 @@ class EventCalls:
                 return
 
     def _looked_for(self, where: Mapping[str, Any], after: int) -> Iterator[EventView]:
-        """Follow inside one process, where an answer always comes whole."""
+        """Follow within one process, where a response always comes whole."""
         while True:
             part = self._part(where, after)
             yield from part.items
@@ -120,7 +119,7 @@ class EventCalls:
     def _resumed(
         self, where: Mapping[str, Any], last: str, patience_s: float, say: Callable[[str], object]
     ) -> Iterator[Message]:
-        """Read a stream for ever: after a loss, from behind the last message on."""
+        """Read a stream for ever, resuming after the last message."""
         waited_s, pause_s, failures = 0.0, _FIRST_PAUSE_S, 0
         while True:
             try:
@@ -143,7 +142,7 @@ class EventCalls:
 
 
 def _over(failures: int, say: Callable[[str], object]) -> int:
-    """Say that following goes on, where it was said that it did not; returns that nothing has failed since."""
+    """Report that following has resumed, if its interruption was reported; returns the new number of failures."""
     if failures >= _WORTH_A_WORD:
         say(FOLLOWED_AGAIN)
     return 0
@@ -154,11 +153,11 @@ class Message(Struct, frozen=True):
 
     data: str
     last_id: str
-    """Where to resume after it; may come without data."""
+    """Where to resume after it; it may come without data."""
 
 
 def messages(lines: Iterable[str]) -> Iterator[Message]:
-    """Read server-sent events; one that is cut off by the end is no event."""
+    """Read server-sent events; an event that is cut off is dropped."""
     data: list[str] = []
     last_id = ""
     for line in lines:

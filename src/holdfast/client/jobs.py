@@ -1,4 +1,4 @@
-"""The calls about jobs: submit, read, follow, control."""
+"""Calls about jobs: submit, read, follow, control."""
 
 from __future__ import annotations
 
@@ -41,36 +41,36 @@ def _job_path(reference: str, rest: str = "") -> str:
 
 
 class JobsWanted(TypedDict, total=False):
-    """Which jobs a list is of; all that is given must hold."""
+    """A selection of jobs; every field that is set must hold."""
 
     states: Iterable[str]
-    """Any of these."""
+    """Any of these states."""
     queue: str | None
     name: str | None
     labels: Mapping[str, str] | None
     job_set: str | None
-    """Name or id of the set they belong to."""
+    """The name or id of their job set."""
     quarantined: bool
-    """Only those that Holdfast itself failed to look after."""
+    """Only quarantined jobs, which Holdfast itself failed to handle."""
     array: str | None
-    """Name or id of the array they are tasks of."""
+    """The name or id of their array."""
     tasks: bool
-    """Also the tasks of arrays; the default."""
+    """Whether to include tasks of arrays; the default."""
     ids: Sequence[str] | None
-    """Only these, at most 200."""
+    """Only these ids, at most 200."""
     user: str | None
-    """Name of who submitted them."""
+    """The name of their submitter."""
     group: str | None
-    """With a slash at its end, also what is below it."""
+    """Their group; a slash at its end includes the groups below it."""
 
 
 class JobCalls:
-    """What can be done with jobs; a job is named by its id, its name or a unique prefix of its id."""
+    """Calls about jobs, each referred to by its id, its name or a unique prefix of its id."""
 
     _connection: Connection
 
     def submit(self, manifest: Mapping[str, Any], *, key: str | None = None, lenient: bool = False) -> JobAccepted:
-        """Submit one job; safe to send again with the same idempotency key (one is made when none is given).
+        """Submit one job; safe to repeat with the same idempotency key (by default a new one).
 
         ``lenient`` accepts what Kubernetes accepts in its Jobs, with a warning for each.
         """
@@ -85,7 +85,7 @@ class JobCalls:
         )
 
     def put_job(self, name: str, manifest: Mapping[str, Any], *, lenient: bool = False) -> JobApplied:
-        """Submit a Kubernetes Job unless the newest one of its name is the same; suspend or resume that as it says."""
+        """Submit a Kubernetes Job unless the newest of its name is the same; suspend or resume that if it says so."""
         return self._connection.call(
             JobApplied, "PUT", _job_path(name), repeatable=True, params=_lenient(lenient=lenient), json=manifest
         )
@@ -98,7 +98,7 @@ class JobCalls:
         key: str | None = None,
         lenient: bool = False,
     ) -> BulkResult:
-        """Submit up to 10,000 jobs at once; ``atomic``: all or none, else what is valid."""
+        """Submit up to 10,000 jobs at once; ``atomic``: all or none, otherwise the valid ones."""
         return self._connection.call(
             BulkResult,
             "POST",
@@ -110,7 +110,7 @@ class JobCalls:
         )
 
     def check_bulk(self, manifests: Sequence[Mapping[str, Any]], *, lenient: bool = False) -> BulkResult:
-        """Have up to 10,000 jobs checked as if they were submitted; nothing is stored."""
+        """Check up to 10,000 jobs as if they were submitted; nothing is stored."""
         body = {"items": list(manifests)}
         params = {"dry_run": "true", **_lenient(lenient=lenient)}
         return self._connection.call(BulkResult, "POST", f"{API}/jobs", repeatable=True, params=params, json=body)
@@ -118,18 +118,18 @@ class JobCalls:
     def check(
         self, manifests: Sequence[Mapping[str, Any]], *, verb: str = "apply", lenient: bool = False
     ) -> BulkResult:
-        """Have manifests of any kinds checked as if they were written together; nothing is stored.
+        """Check manifests of any kinds as if they were written together; nothing is stored.
 
         Args:
-            manifests: Each may name what is written before it: policies, queues, categories, job sets, jobs.
-            verb: ``apply``; ``create``, by which all must be new; or ``update``, by which all must exist.
+            manifests: Each may name what earlier ones write: policies, queues, categories, job sets, jobs.
+            verb: ``apply``; ``create`` if all must be new; ``update`` if all must exist.
             lenient: How manifests of Kubernetes are read.
         """
         body, params = {"items": list(manifests)}, {"verb": verb, **_lenient(lenient=lenient)}
         return self._connection.call(BulkResult, "POST", f"{API}/dry-run", repeatable=True, params=params, json=body)
 
     def job(self, reference: str) -> JobView:
-        """Read a job with everything known of it."""
+        """Read a job with all its details."""
         return self._connection.get(_job_path(reference), JobView)
 
     def jobs(self, *, limit: int | None = None, **filters: Unpack[JobsWanted]) -> Iterator[JobSummary]:
@@ -137,13 +137,13 @@ class JobCalls:
         return self._pages(_filters(filters), limit)
 
     def full_jobs(self, *, limit: int | None = None, **filters: Unpack[JobsWanted]) -> Iterator[JobView]:
-        """List jobs with everything known of them."""
+        """List jobs with all their details."""
         for job in self._pages({**_filters(filters), "fields": "full"}, limit):
             if isinstance(job, JobView):
                 yield job
 
     def job_outcomes(self, *, limit: int | None = None, **filters: Unpack[JobsWanted]) -> Iterator[JobOutcome]:
-        """List jobs with their labels and how the last attempt of each went."""
+        """List jobs with their labels and their last attempts."""
         for job in self._pages({**_filters(filters), "fields": "outcome"}, limit):
             if isinstance(job, JobOutcome):
                 yield job
@@ -175,7 +175,7 @@ class JobCalls:
         return self._connection.get(_job_path(reference, f"/attempts/{number}"), AttemptView)
 
     def decisions(self, reference: str) -> list[DecisionEntry]:
-        """List what was decided about a job's failures, by attempt."""
+        """List the decisions on a job's failures, by attempt."""
         return self._connection.get(_job_path(reference, "/decisions"), DecisionPage).items
 
     def history(self, reference: str) -> list[HistoryEntry]:
@@ -183,7 +183,7 @@ class JobCalls:
         return self._connection.get(_job_path(reference, "/history"), HistoryPage).items
 
     def why(self, reference: str, *, attempt: int | None = None) -> Why:
-        """Explain why a job is where it is, by its last decision or that of an attempt."""
+        """Explain a job's state, by its last decision or that of an attempt."""
         return self._connection.get(_job_path(reference, "/why"), Why, {"attempt": attempt})
 
     def logs(  # noqa: PLR0913 - the parameters of an address
@@ -201,12 +201,9 @@ class JobCalls:
     ) -> LogChunk:
         """Read a part of a run's log: from ``offset`` bytes, or the last ``tail`` lines.
 
-        With ``newest``, from no earlier than where the newest of the runs that followed each other in the rank began.
-
-        With ``stderr`` of standard error, which only jobs have apart whose ``logs`` are ``separate``.
-
-        With ``since``, from no earlier than the first line that was written in that second; with ``timestamps`` each
-        line begins with when it was written, and waits until it is whole.
+        With ``newest`` it starts no earlier than the output of the rank's newest run, with ``since`` no earlier than
+        the first line written in that second. ``stderr`` selects standard error, for jobs whose ``logs`` are
+        ``separate``. With ``timestamps`` each line begins with its time and comes only when it is complete.
 
         To follow, ask again with ``offset=next_offset`` until ``finished``.
         """
@@ -216,56 +213,56 @@ class JobCalls:
         return self._connection.get(_job_path(reference, "/logs"), LogChunk, params)
 
     def cancel(self, reference: str, *, reason: str = "", unless_started: bool = False) -> JobSummary:
-        """Ask for a job to be cancelled; with ``unless_started`` it is left alone once an attempt has begun.
+        """Request the cancellation of a job; with ``unless_started`` nothing happens if an attempt has begun.
 
-        Whether it was is seen soon after: it is ``Cancelled``, or ``started_at`` is set.
+        The result shows soon after: the job is ``Cancelled``, or ``started_at`` is set.
 
         Raises:
-            Conflict: It has ended, or started and is to be left alone then.
+            Conflict: The job has ended, or has started and ``unless_started`` is set.
         """
         body = {"reason": reason, "unless_started": unless_started}
         path = _job_path(reference, "/cancel")
         return self._connection.call(JobSummary, "POST", path, repeatable=True, json=body)
 
     def hold(self, reference: str, *, reason: str = "") -> JobSummary:
-        """Ask for a waiting job to be held until it is released."""
+        """Hold a waiting job until it is released."""
         return self.ask(reference, "hold", reason=reason)
 
     def release(self, reference: str, *, reason: str = "") -> JobSummary:
-        """Ask to release a held job."""
+        """Release a held job."""
         return self.ask(reference, "release", reason=reason)
 
     def retry(self, reference: str, *, reason: str = "", changes: Mapping[str, Any] | None = None) -> JobSummary:
-        """Ask for another attempt of a job that has ended or waits; ``changes`` is a merge patch of its manifest."""
+        """Request another attempt of a job that has ended or waits; ``changes`` is a merge patch of its manifest."""
         body = {"reason": reason, "set": dict(changes or {})}
         return self._connection.call(JobSummary, "POST", _job_path(reference, "/retry"), repeatable=False, json=body)
 
     def preempt(self, reference: str, *, reason: str = "") -> JobSummary:
-        """Ask for the place of a job that runs; policies decide whether it runs again."""
+        """Preempt a running job; policies decide whether it runs again."""
         return self.ask(reference, "preempt", reason=reason)
 
     def preempt_node(self, node: str, *, reason: str = "") -> list[JobSummary]:
-        """Ask for the places of all that runs on the nodes of a name; returns the jobs."""
+        """Preempt all runs on the nodes of a name; returns the jobs."""
         path = f"{API}/nodes/{quote(node, safe='')}/preempt"
         page = self._connection.call(JobPage, "POST", path, repeatable=False, json={"reason": reason})
         return list(page.items)
 
     def cancel_many(self, ids: Sequence[str], *, reason: str = "", unless_started: bool = False) -> list[str]:
-        """Ask for up to 10,000 jobs to be cancelled, all or none; returns those that had not ended, and are of no set.
+        """Cancel up to 10,000 jobs, all or none; returns those that had not ended and belong to no job set.
 
-        With ``unless_started`` those are left alone of which an attempt has begun when the server acts on it;
-        ``job_states`` says which these are.
+        With ``unless_started``, jobs with an attempt that has begun when the server acts on the request are left alone;
+        ``job_states`` tells which.
         """
         body = {"ids": list(ids), "reason": reason, "unless_started": unless_started}
         return list(self._connection.call(AskedJobs, "POST", f"{API}/jobs/cancel", repeatable=True, json=body).ids)
 
     def preempt_many(self, ids: Sequence[str], *, reason: str = "") -> list[str]:
-        """Ask for the places of jobs, of all or none; returns the ids of those that run."""
+        """Preempt jobs, all or none; returns the ids of those that run."""
         body = {"ids": list(ids), "reason": reason}
         return list(self._connection.call(AskedJobs, "POST", f"{API}/jobs/preempt", repeatable=False, json=body).ids)
 
     def reprioritize(self, reference: str, priority: int) -> JobSummary:
-        """Ask for another priority of a job; higher ones go first."""
+        """Change a job's priority; higher numbers go first."""
         path = _job_path(reference, "/reprioritize")
         return self._connection.call(JobSummary, "POST", path, repeatable=True, json={"priority": priority})
 
@@ -277,19 +274,19 @@ class JobCalls:
         queue: str | None = None,
         group: str | None = None,
     ) -> int:
-        """Ask for another priority of all jobs of a queue, a group, or with these ids; returns how many there are."""
+        """Change the priority of all jobs of a queue or group, or with these ids; returns their number."""
         body = {"priority": priority, "queue": queue, "group": group, "ids": None if ids is None else list(ids)}
         path = f"{API}/jobs/reprioritize"
         return self._connection.call(Reprioritized, "POST", path, repeatable=True, json=body).count
 
     def ask(self, reference: str, act: str, *, reason: str = "") -> JobSummary:
-        """Ask for something to be done with a job that needs nothing said beside a reason."""
+        """Send a request about a job that needs nothing but a reason."""
         path, repeatable = _job_path(reference, f"/{act}"), act in REPEATABLE
         return self._connection.call(JobSummary, "POST", path, repeatable=repeatable, json={"reason": reason})
 
 
 def _filters(filters: JobsWanted) -> dict[str, Any]:
-    """Write filters as the parameters of the address; most have the same name."""
+    """Write filters as query parameters; most have the same name."""
     parameters = dict[str, Any](filters)
     states, labels, tasks = parameters.pop("states", ()), parameters.pop("labels", None), parameters.pop("tasks", True)
     parameters |= {"state": list(states) or None, "label": label_params(labels), "id": parameters.pop("ids", None)}

@@ -1,4 +1,4 @@
-"""The calls about job sets: create, apply, read, follow, control."""
+"""Calls about job sets: create, apply, read, follow, control."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ def _path(reference: str, rest: str = "") -> str:
 
 
 class JobSetCalls:
-    """What can be done with job sets; one is named by its name or its id.
+    """Calls about job sets, each referred to by its name or id.
 
-    A manifest is a mapping of any kind that is a job set. ``lenient`` puts up with what upstream puts up with, and
-    with what its documentation's own examples get wrong; each time the answer has a warning.
-    With ``if_match``, a ``resource_version``, something is asked of a set only if nobody has asked anything of it since
-    that version; else ``VersionConflict`` says which one it has.
+    A manifest is a mapping of any kind that is a job set. ``lenient`` accepts what upstream accepts, and the mistakes
+    in its documentation's examples, with a warning for each.
+
+    With ``if_match``, a ``resource_version``, a request is accepted only if the set is still at that version; otherwise
+    ``VersionConflict`` names the present one.
     """
 
     _connection: Connection
@@ -47,7 +48,7 @@ class JobSetCalls:
     def create_job_set(
         self, manifest: Mapping[str, Any], *, lenient: bool = False, key: str | None = None
     ) -> JobSetApplied:
-        """Create a job set; it must be new. Safe to send again with the same idempotency key."""
+        """Create a new job set; safe to repeat with the same idempotency key."""
         return self._connection.call(
             JobSetApplied,
             "POST",
@@ -67,7 +68,7 @@ class JobSetCalls:
         must_exist: bool = False,
         if_match: str | None = None,
     ) -> JobSetApplied:
-        """Create a job set, or change the one there is; with ``must_exist`` only change it."""
+        """Create or change a job set; with ``must_exist`` only change it."""
         arguments: dict[str, Any] = {"params": _flags(lenient=lenient, must_exist=must_exist), "json": manifest}
         return self._connection.call(JobSetApplied, "PUT", _path(name), **once(if_match), **arguments)
 
@@ -81,7 +82,7 @@ class JobSetCalls:
         return self._connection.call(JobSetApplied, "POST", _SETS, repeatable=True, params=params, json=manifest)
 
     def job_set(self, reference: str) -> JobSetView:
-        """Read a job set with everything known of it; of many jobs the first 100."""
+        """Read a job set with all its details, and its first 100 jobs."""
         return self._connection.get(_path(reference), JobSetView)
 
     def job_sets(
@@ -100,7 +101,7 @@ class JobSetCalls:
             yield from page.items
 
     def job_set_log(self, reference: str, *, after: int = 0, limit: int | None = None) -> Iterator[JobSetLogEntry]:
-        """List what was logged of a set, decisions and events, in order, part by part; without a limit, all."""
+        """List a set's log, decisions and events, in order, page by page; without a limit, all."""
         left = limit
         while left is None or left > 0:
             size = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)
@@ -112,7 +113,7 @@ class JobSetCalls:
             after = part.next
 
     def last_job_set_log(self, reference: str, *, tail: int = 20) -> list[JobSetLogEntry]:
-        """Read the newest entries of a set's log, oldest of them first."""
+        """Read the newest entries of a set's log, the oldest of them first."""
         return self._connection.get(_path(reference, "/log"), JobSetLog, {"tail": tail}).items
 
     def job_set_why(self, reference: str, *, job: str | None = None) -> JobSetWhy:

@@ -1,6 +1,6 @@
-"""One request and its answer, and the way to a server: HTTP/1.1 over the standard library.
+"""The transport of requests and responses: HTTP/1.1 over the standard library.
 
-A command that asks a server one thing should not spend most of its time importing an HTTP library.
+A command that sends one request should not spend most of its time on importing an HTTP library.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _CHUNK = 1 << 16
 _SUCCESS = range(200, 300)
 _LONGEST_REVISION = 10
 LONGEST_SEARCH_S = 8.0
-"""How long the address of a host is looked up: longer than a resolver takes to ask its second server, after 5 s."""
+"""Seconds for looking up a host: more than the 5 s after which a resolver asks its second server."""
 FAILURES = (OSError, http.client.HTTPException)
-"""What a transport raises when it got no answer, or not the whole of one."""
+"""The exceptions of a missing or incomplete response."""
 
 
 class HttpRequest(Struct, frozen=True):
-    """What is asked of a server."""
+    """A request to a server."""
 
     method: str
     target: str
@@ -44,16 +44,16 @@ class HttpRequest(Struct, frozen=True):
 
 
 class HttpResponse(Struct, frozen=True):
-    """What it answered, or a part of that."""
+    """A response, or a part of it."""
 
     status: int
     content: bytes
     revision: int | None = None
-    """Of the API that the server has, if it says so."""
+    """The server's API revision, if it says so."""
 
     @property
     def is_success(self) -> bool:
-        """Whether it did what was asked."""
+        """Whether the status is a success."""
         return self.status in _SUCCESS
 
     @property
@@ -66,15 +66,15 @@ class Transport(Protocol):
     """A way to a server; not to be shared between threads."""
 
     def send(self, request: HttpRequest, timeout_s: float) -> HttpResponse:
-        """Send a request and return the whole answer."""
+        """Send a request and return the whole response."""
         ...
 
     def stream(self, request: HttpRequest, timeout_s: float) -> Iterator[HttpResponse]:
-        """Send a request and yield the answer in parts as they come; what is no success comes whole."""
+        """Send a request and yield the response in parts as they arrive; an error comes whole."""
         ...
 
     def close(self) -> None:
-        """Let go of the connection; double close is fine."""
+        """Close the connection; closing twice is fine."""
         ...
 
 
@@ -90,11 +90,11 @@ class HttpTransport(Transport):
         after_fork(self, HttpTransport._leave)
 
     def send(self, request: HttpRequest, timeout_s: float) -> HttpResponse:
-        """Send a request and return the whole answer.
+        """Send a request and return the whole response.
 
         Raises:
             OSError: The connection was lost, or was silent for too long (``TimeoutError``).
-            HTTPException: The answer is none of HTTP, or was cut off.
+            HTTPException: The response is not HTTP, or was cut off.
         """
         connection = self._connected(timeout_s)
         try:
@@ -105,10 +105,10 @@ class HttpTransport(Transport):
             raise
 
     def stream(self, request: HttpRequest, timeout_s: float) -> Iterator[HttpResponse]:
-        """Send a request and yield the answer in parts as they come; what is no success comes whole.
+        """Send a request and yield the response in parts as they arrive; an error comes whole.
 
         Raises:
-            OSError, HTTPException: As ``send``; also where the process was forked meanwhile.
+            OSError, HTTPException: As for ``send``; also if the process was forked meanwhile.
         """
         opened_by = os.getpid()
         with closing(self._new(timeout_s)) as connection:
@@ -122,15 +122,15 @@ class HttpTransport(Transport):
                     raise ConnectionResetError(msg)
 
     def close(self) -> None:
-        """Let go of the connection; double close is fine."""
+        """Close the connection; closing twice is fine."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
     def _leave(self) -> None:
-        """Leave the connection to the process that this one was forked from.
+        """Leave the connection to the parent of a forked process.
 
-        Only the descriptor is closed: another thread may have been reading an answer, whose buffer it had locked.
+        Only the descriptor is closed: another thread may have been reading a response, whose buffer it had locked.
         """
         connection, self._connection = self._connection, None
         if connection is not None and connection.sock is not None and (number := connection.sock.detach()) >= 0:
@@ -157,17 +157,17 @@ class HttpTransport(Transport):
 
 
 class _Plain(http.client.HTTPConnection):
-    """Does not wait for a name server that never answers."""
+    """HTTP without waiting for a name server that never answers."""
 
     def connect(self) -> None:
-        """Connect to the first address of the host that answers."""
+        """Connect to the first of the host's addresses that answers."""
         limit_s = min(self.timeout or LONGEST_SEARCH_S, LONGEST_SEARCH_S)
         self.sock = _connected(addresses(self.host, self.port, limit_s), self.timeout)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 class _Secure(http.client.HTTPSConnection, _Plain):
-    """The same, over TLS."""
+    """The same over TLS."""
 
 
 def _connected(addresses: Sequence[Address], timeout_s: float | None) -> socket.socket:
@@ -191,7 +191,7 @@ def _revision(response: http.client.HTTPResponse) -> int | None:
 
 
 def _has_news(sock: socket.socket) -> bool:
-    """Whether a connection nothing was asked of has something to tell, which can only be its end."""
+    """Whether an idle connection has something to read, which can only be its end."""
     waiting = select.poll()
     waiting.register(sock, select.POLLIN)
     return bool(waiting.poll(0))

@@ -1,6 +1,6 @@
-"""The way to a server by a Unix socket: each side knows by the operating system who is at the other end.
+"""Reaches a server by a Unix socket: the operating system tells each side who is at the other end.
 
-So no token is sent, and the client makes sure that it speaks to its own server, or to root's.
+So no token is sent, and the client makes sure that the server is its own user's or root's.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 from holdfast.errors import Refused
 
 SCHEME = "unix://"
-"""How the address of a server begins that is reached by a socket; the path follows as it is."""
+"""The prefix of the address of a server with a socket; the path follows as it is."""
 _LONGEST_ADDRESS = 100
-"""Bytes of a socket's path that every system takes."""
+"""The length of a socket's path, in bytes, that every system accepts."""
 _CREDENTIALS = struct.Struct("iII")
 
 
@@ -27,7 +27,7 @@ def address_of(path: str | os.PathLike[str]) -> str:
 
 
 def peer_of(connected: socket.socket) -> tuple[int, int]:
-    """Return the process number and the user number of the other end, as they were when it connected or listened."""
+    """Return the process and user number of the other end, as of when it connected or listened."""
     credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, uid, _ = _CREDENTIALS.unpack(credentials)
     return pid, uid
@@ -41,10 +41,10 @@ class UnixConnection(http.client.HTTPConnection):
         self._path = path
 
     def connect(self) -> None:
-        """Connect, and look who listens.
+        """Connect, and check who listens.
 
         Raises:
-            Refused: The socket lets only others in, or another user listens there.
+            Refused: The socket admits only other users, or another user listens there.
             OSError: Nobody listens there.
         """
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -62,7 +62,7 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock = connection
 
     def _require_trusted(self, connected: socket.socket) -> None:
-        """Refuse another user's server: what it is sent, it could use. Root may ask anybody's."""
+        """Refuse another user's server, which could use what it is sent. Root may ask anybody's."""
         uid, caller = peer_of(connected)[1], os.geteuid()
         if caller and uid not in {caller, 0}:
             message = f"{self._path} is another user's, {_named(uid)}, who could take over jobs and secrets"
@@ -70,7 +70,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 def connect(connection: socket.socket, path: str) -> None:
-    """Connect to a path that may be longer than an address: through its folder, which has a short name once it is open.
+    """Connect to a path that may be too long for an address, through its open directory, which has a short name.
 
     Raises:
         OSError: Nobody listens there.

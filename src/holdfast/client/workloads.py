@@ -1,4 +1,4 @@
-"""The calls that every kind of work has: lists by their filters, page by page, and what is asked of one by its name."""
+"""Calls that every kind of workload supports: lists by filter, page by page, and requests about one by its name."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 
 REPEATABLE = frozenset({"cancel", "hold", "suspend", "resume"})
-"""What does no more when it is asked twice."""
+"""Requests that may safely be repeated."""
 
 
 class WorkloadsWanted(TypedDict, total=False):
-    """Which arrays or job sets a list is of; all that is given must hold."""
+    """A selection of arrays or job sets; every field that is set must hold."""
 
     states: Sequence[str]
-    """Any of these."""
+    """Any of these states."""
     labels: Mapping[str, str] | None
     user: str | None
-    """Name of who submitted them."""
+    """The name of their submitter."""
     group: str | None
-    """With a slash at its end, also what is below it."""
+    """Their group; a slash at its end includes the groups below it."""
 
 
 def listed(
@@ -43,7 +43,7 @@ def listed(
     filters: WorkloadsWanted,
     unreadable: Callable[[UnreadableView], object],
 ) -> Iterator[Any]:
-    """List workloads by name; ``unreadable`` is called with each that the list leaves out, because it is damaged."""
+    """List workloads by name; ``unreadable`` is called with each damaged one, which the list leaves out."""
     labels = label_params(filters.get("labels"))
     where: dict[str, Any] = {"state": list(filters.get("states", ())) or None, "label": labels}
     where |= {"user": filters.get("user"), "group": filters.get("group")}
@@ -55,7 +55,7 @@ def listed(
 
 
 class WorkloadCalls:
-    """What can be done with work of one kind, as far as all kinds are alike; one is named by its name or its id."""
+    """Calls about workloads of one kind, as far as all kinds are alike; one is referred to by its name or id."""
 
     def __init__(self, connection: Connection, kind: KindInfo) -> None:
         self._connection, self._plural = connection, f"{API}/{kind.plural}"
@@ -74,37 +74,37 @@ class WorkloadCalls:
         return listed(self._connection, self._plural, WorkloadPage, limit, filters, unreadable)
 
     def get(self, reference: str) -> WorkloadView:
-        """Read one."""
+        """Read a workload."""
         return self._connection.get(self._path(reference), WorkloadView)
 
     def create(self, manifest: Mapping[str, Any], *, key: str | None = None) -> WorkloadView:
-        """Create one; it must be new. Safe to send again with the same idempotency key."""
+        """Create a new workload; safe to repeat with the same idempotency key."""
         headers = {"Idempotency-Key": key or new_key()}
         return self._connection.call(
             WorkloadView, "POST", self._plural, repeatable=True, json=manifest, headers=headers
         )
 
     def put(self, name: str, manifest: Mapping[str, Any], *, must_exist: bool = False) -> WorkloadView:
-        """Create one, or change the one there is; with ``must_exist`` only change it."""
+        """Create or change a workload; with ``must_exist`` only change it."""
         params = {"must_exist": "true"} if must_exist else {}
         path = self._path(name)
         return self._connection.call(WorkloadView, "PUT", path, repeatable=True, params=params, json=manifest)
 
     def why(self, reference: str) -> WorkloadWhy:
-        """Explain why one is where it is."""
+        """Explain a workload's state."""
         return self._connection.get(self._path(reference, "/why"), WorkloadWhy)
 
     def ask(self, reference: str, act: str, *, reason: str = "") -> WorkloadView:
-        """Ask for something to be done with one, which must be among the ``acts`` of its kind."""
+        """Send a request about a workload; it must be among the ``acts`` of its kind."""
         path, repeatable = self._path(reference, f"/{act}"), act in REPEATABLE
         return self._connection.call(WorkloadView, "POST", path, repeatable=repeatable, json={"reason": reason})
 
     def delete(self, reference: str, *, reason: str = "") -> WorkloadView:
-        """Ask for one to be deleted; its jobs stay as history."""
+        """Delete a workload; its jobs stay as history."""
         params = {"reason": reason} if reason else {}
         return self._connection.call(WorkloadView, "DELETE", self._path(reference), repeatable=True, params=params)
 
 
 def label_params(labels: Mapping[str, str] | None) -> list[str] | None:
-    """Write labels as lists are filtered by them."""
+    """Write labels as the query parameters of a list."""
     return [f"{name}={value}" for name, value in labels.items()] if labels else None

@@ -40,7 +40,7 @@ class Catalogue(Struct, frozen=True):
     paused: Pause | None = None
     """Why nothing is started, if the database is paused."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
-    """Unreadable entries by kind and name, with the reason. Until somebody writes it again, such a policy holds whatever
+    """Unreadable entries by kind and name, with the reason. Until somebody writes it again, a policy holds whatever
     fails, a queue is paused, a category matches nothing, settings have their defaults, and all is paused.
     """
     access: Access = Access()
