@@ -1,6 +1,6 @@
-"""Submits jobs and arrays: checks them against the catalogue, gives them ids, stores them once.
+"""Submits jobs and arrays: checks them against the catalogue, assigns ids, stores them in one transaction.
 
-In a bulk each job is accepted or refused with its own problems.
+In a bulk submission each job is accepted or refused with its own problems.
 """
 
 from __future__ import annotations
@@ -40,48 +40,48 @@ if TYPE_CHECKING:
 
 
 class WrittenJob(Struct, frozen=True):
-    """A job or an array as someone wrote it."""
+    """A job or array as it was written."""
 
     spec: JobSpec
-    """What it asks for; when it could not be read, at least its name, the queue and the policies it names."""
+    """Its specification; if it could not be read, at least its name, queue and policies."""
     error: HoldfastError | None = None
     """Why it could not be read."""
     flat: bool = False
-    """In the short form, whose fields are not under ``spec``."""
+    """Whether it is in the short form, without ``spec``."""
     warnings: tuple[Problem, ...] = ()
-    """What is dubious in it."""
+    """Warnings about it."""
     array: ArraySpec | None = None
-    """Of an array, what it is; ``spec`` is that of its tasks."""
+    """The array, if it is one; ``spec`` is then that of its tasks."""
     manifest: str = ""
-    """Of an array, what that was compiled from."""
+    """The manifest of an array."""
     origins: tuple[Origin, ...] = ()
-    """Of an array, those whose tasks it runs again."""
+    """The arrays whose tasks an array reruns."""
     taken_over: tuple[str, ...] = ()
-    """Of an array, the ids of those tasks, as far as they are still there."""
+    """The ids of those tasks, as far as they still exist."""
     claim: str | None = None
-    """Of a job, a key of its own: sent again in any submission, the job it came with first is meant."""
+    """An idempotency key of a single job: whatever submission repeats it, the first job with the key is returned."""
     external: ExternalName | None = None
-    """Of a job, what another system calls it; where that is taken, the job that has it is meant."""
+    """The job's external name; if it is taken, the job that has it is returned."""
     parent: str = ""
-    """Of a job, the id of the one that it is a child of, and with which it ends."""
+    """The id of the parent job, with which a child ends."""
     caller: Caller | None = None
-    """Who asked for it, where that was not one request with the others."""
+    """Who submitted it, if the jobs came in different requests."""
     named: Callable[[str], JobSpec] | None = None
-    """Of a job whose specification has its id in it: makes that specification of the id."""
+    """Makes the specification from the job's id, if that is part of it."""
 
     def of(self, job_id: str) -> JobSpec:
-        """Return the specification of the job that has an id."""
+        """Return the specification of the job with an id."""
         return self.spec if self.named is None else self.named(job_id)
 
 
 _Ids: TypeAlias = "Mapping[int, str]"
 _Read: TypeAlias = "WrittenJob | HoldfastError"
 Item: TypeAlias = "JobSpec | WrittenJob | HoldfastError"
-"""A specification, a job or an array as it was written, or the error that reading one gave."""
+"""A specification, a job or array as written, or the error of reading one."""
 
 
 class ItemOutcome(Struct, frozen=True):
-    """What became of one item of a submission; exactly one of ``created`` and ``error`` is set."""
+    """The result of one item of a submission; exactly one of ``created`` and ``error`` is set."""
 
     index: int
     name: str | None = None
@@ -89,7 +89,7 @@ class ItemOutcome(Struct, frozen=True):
     error: HoldfastError | None = None
     warnings: tuple[Problem, ...] = ()
     is_new: bool = True
-    """Whether it was made by this; else what is meant had been there, by its claim or by what another calls it."""
+    """Whether this submission created it; otherwise its key or external name belongs to an earlier job."""
 
 
 class Submitter(Struct, frozen=True):
@@ -99,32 +99,32 @@ class Submitter(Struct, frozen=True):
     clock: Clock
     ids: Ids
     sets: Sequence[SubmissionItem] = ()
-    """Job sets to take for existing."""
+    """Job sets that count as existing."""
     nodes: Callable[[], Sequence[Node]] | None = None
     """Lists the nodes that jobs can count on; by default those that were reported."""
     secrets: Secrets | None = None
-    """Where the values of secret variables are; ``None``: nowhere."""
+    """The secrets; ``None`` if there are none."""
     blobs: Blobs | None = None
-    """Where what was sent along with jobs is; ``None``: nowhere."""
+    """The stored inputs; ``None`` if there are none."""
     caller: Caller | None = None
-    """Who submits, and whose it is from then on; ``None`` where nobody is known."""
+    """The submitter, who becomes the owner; ``None`` if unknown."""
     finder: Finder | None = None
-    """Finds what that one may know of; by default everything."""
+    """Finds what the submitter may know of; by default everything."""
     catalogue: Catalogue | None = None
-    """What operators have written; by default it is read anew."""
+    """The catalogue; by default it is read anew."""
 
     def submit(self, item: JobSpec | WrittenJob, *, key: str | None = None, newest: str | None = None) -> Job:
         """Submit one job.
 
         Args:
-            item: What it asks for.
-            key: Sending the same again with this key stores nothing and answers as the first time.
-            newest: Id of what must be the newest job of its name, empty for none; ``None`` is not checked.
+            item: The job.
+            key: An idempotency key: a repeated submission stores nothing and returns the first result.
+            newest: The expected id of the newest job of its name, empty for none; ``None`` is not checked.
 
         Raises:
-            InvalidManifest: It is not valid, or names something that does not exist; with all problems.
-            Refused: A limit of its queue could never hold it, or does not take it in now.
-            Conflict: The idempotency key was used for something else, or there is a newer job of its name.
+            InvalidManifest: It is invalid, or names something that does not exist; with all problems.
+            Refused: A limit of its queue could never be met, or is not met now.
+            Conflict: The idempotency key was used for another request, or there is a newer job of its name.
         """
         written = below_its_job(_written(item), self.caller)
         resolver = self._resolver([written])
@@ -136,10 +136,10 @@ class Submitter(Struct, frozen=True):
         """Submit one array.
 
         Raises:
-            InvalidManifest: It is not valid, or names something that does not exist; with all problems.
-            Refused: A limit of its queue could never hold one of its tasks, or does not take them in now.
+            InvalidManifest: It is invalid, or names something that does not exist; with all problems.
+            Refused: A limit of its queue could never be met by a task, or is not met now.
             AlreadyExists: There is one of that name.
-            Conflict: The idempotency key was used for something else.
+            Conflict: The idempotency key was used for another request.
         """
         resolver = self._resolver([written := below_its_job(written, self.caller)])
         for error in self._refused([written], resolver).values():
@@ -151,22 +151,22 @@ class Submitter(Struct, frozen=True):
             raise array_exists(written.spec.name) from None
 
     def submit_many(self, items: Sequence[Item], *, atomic: bool = True, key: str | None = None) -> list[ItemOutcome]:
-        """Submit many jobs and arrays in one transaction; they may wait for each other, by their names.
+        """Submit many jobs and arrays in one transaction; they may depend on each other by name.
 
         Args:
             items: What to submit.
-            atomic: Store all or nothing; else what is valid, and say of each what became of it.
-            key: Sending the same again with this key stores nothing and answers as the first time.
+            atomic: Store all or nothing; otherwise store the valid items and return the result of each.
+            key: An idempotency key: a repeated submission stores nothing and returns the first result.
 
         Raises:
-            InvalidManifest: Something is wrong and ``atomic`` was asked for; with the problems of every item.
-            QueueFull, RateLimited: A queue does not take all of it in.
-            Conflict: The idempotency key was used for something else.
+            InvalidManifest: An item is invalid and ``atomic`` is set; with the problems of every item.
+            QueueFull, RateLimited: A queue has no room for all of it.
+            Conflict: The idempotency key was used for another request.
         """
         written = [below_its_job(_written(item), self.caller) for item in items]
         resolver = self._resolver(written)
         errors = self._refused(written, resolver)
-        # Sent again, what is there already may be what the first call made; the store knows.
+        # In a repeated submission, existing work may be what the first call created; the store knows.
         again = {} if key is None else {at: error for at, error in errors.items() if isinstance(error, AlreadyExists)}
         refused = {at: error for at, error in errors.items() if at not in again}
         if refused and atomic:
@@ -183,7 +183,7 @@ class Submitter(Struct, frozen=True):
     def _stored(
         self, items: Sequence[_Read], resolver: DependencyResolver, errors: Mapping[int, HoldfastError], key: str | None
     ) -> list[ItemOutcome]:
-        """Store what is not refused, nor waits for what is."""
+        """Store the items that are not refused and do not depend on refused ones."""
         errors = resolver.with_what_waits(errors, len(items)) if errors else errors
         accepted = {at: item for at, item in enumerate(items) if at not in errors and isinstance(item, WrittenJob)}
         ids = {place: self.ids.new() for place in accepted}
@@ -195,11 +195,11 @@ class Submitter(Struct, frozen=True):
         ]
 
     def check_many(self, items: Sequence[Item]) -> list[str | None]:
-        """Check what a submission of these would be refused for; store nothing, and return their names.
+        """Check a submission without storing anything; returns the names of its items.
 
         Raises:
-            InvalidManifest: Something is wrong; with the problems of every item.
-            QueueFull, RateLimited: A queue would not take all of it in now.
+            InvalidManifest: An item is invalid; with the problems of every item.
+            QueueFull, RateLimited: A queue has no room for all of it now.
         """
         errors = self.refusals(items)
         if errors:
@@ -208,10 +208,10 @@ class Submitter(Struct, frozen=True):
         return [_name(_written(item)) for item in items]
 
     def require_room(self, items: Sequence[WrittenJob]) -> None:
-        """Make sure that queues would take all of this in now; nothing is counted.
+        """Make sure that queues have room for all of it now; nothing is counted.
 
         Raises:
-            QueueFull, RateLimited: A queue does not.
+            QueueFull, RateLimited: A queue has none.
         """
         limited = self.store.catalogue().limiting
         if not limited or not items:
@@ -222,10 +222,10 @@ class Submitter(Struct, frozen=True):
         self.store.require_room(Submission(jobs, also=arrays, limited=limited), now)
 
     def refusals(self, items: Sequence[Item]) -> dict[int, HoldfastError]:
-        """Say of each item that cannot be accepted why, by its place.
+        """Return the errors of items that cannot be accepted, by their places.
 
         Raises:
-            InvalidRequest: There are none, or too many.
+            InvalidRequest: There are no items, or too many.
         """
         written = [below_its_job(_written(item), self.caller) for item in items]
         return self._refused(written, self._resolver(written))
@@ -255,13 +255,13 @@ class Submitter(Struct, frozen=True):
         return errors
 
     def _missing(self, spec: JobSpec, awaited: Sequence[Problem]) -> Sequence[Problem]:
-        """Add what is not there to what is wrong with what an item waits for."""
+        """Add the missing dependencies of an item to its problems."""
         return (
             [*awaited, *absent(spec, self.secrets, self.blobs, self.caller)] if spec.secrets or spec.inputs else awaited
         )
 
     def _taken(self, name: str, submitted: set[str]) -> HoldfastError | None:
-        """Check that an array's name is free, also among those that are submitted with it."""
+        """Check that an array's name is free, also within the submission."""
         if name in submitted:
             return InvalidManifest(
                 problems=[Problem("metadata.name", f"another array of this submission is also named {name!r}")]
@@ -281,14 +281,14 @@ class Submitter(Struct, frozen=True):
         key: str | None,
         newest: str | None = None,
     ) -> Mapping[int, Job | Array]:
-        """Store what was accepted, under these ids; returns it by its place."""
+        """Store the accepted items under these ids; returns them by their places."""
         if not accepted:
             return {}
         check_key(key)
         now = self.clock.now()
         jobs, arrays = dict[int, "Job"](), dict[int, Array]()
         stored_specs: dict[int, Job] = {}
-        """By the identity of its specification, which those of equal items share."""
+        """By the identity of its specification, which equal items share."""
         others, labels = set[str](), dict[str, "Mapping[str, str]"]()
         principal = None if self.caller is None else self.caller.principal
         for place, item in accepted.items():
@@ -334,7 +334,7 @@ class Submitter(Struct, frozen=True):
         return {**jobs, **arrays}
 
     def _first_time(self, ids: Sequence[str]) -> Sequence[Job | Array]:
-        """Return what the same submission made before, in the order of its ids."""
+        """Return the results of the first identical submission, in the order of their ids."""
         jobs_stored: dict[str, Job | Array] = {job.id: job for job in self.store.jobs_by_id(ids)}
         jobs_stored |= self.store.workloads_by_id(Array, [id_ for id_ in ids if id_ not in jobs_stored])
         return [jobs_stored[id_] for id_ in ids]
@@ -355,7 +355,7 @@ def _error_of(
     nodes: Callable[[], Sequence[Node]],
     closed: Gate,
 ) -> HoldfastError | None:
-    """Say all that keeps a job from being accepted: how it is written, and what it names."""
+    """Return the error of a job that cannot be accepted: how it is written, and what it names."""
     spec = item.spec if item.array is None else evolve(item.spec, notify=item.array.notify)
     error = check(spec, catalogue, nodes, closed, Subject.JOB if item.array is None else Subject.ARRAY)
     if awaited:
@@ -376,14 +376,14 @@ def _noun(item: WrittenJob) -> str:
 
 
 def _placed(problem: Problem, item: WrittenJob) -> Problem:
-    """Say where in what was written a problem is."""
+    """Give a problem its path in the manifest as written."""
     if item.spec.kube is not None:
         return in_kubernetes(problem, JOB_POD)
     return evolve(problem, path=problem.path.removeprefix("spec.")) if item.flat else problem
 
 
 def _fingerprint(accepted: Mapping[int, WrittenJob], jobs: Mapping[int, Job]) -> str:
-    """Tell submissions apart: by what was accepted, and at which places; ``jobs`` has texts of specifications."""
+    """Return a digest of the accepted items and their places; ``jobs`` has texts of specifications."""
     digest = hashlib.sha256()
     for index, item in accepted.items():
         job = jobs.get(id(item.spec)) if item.array is None else None

@@ -1,6 +1,6 @@
-"""A world in virtual time: the real controller and executors on machines and programs that only pretend, and may break.
+"""A world in virtual time: the real controller and executors, on simulated machines and programs that may break.
 
-``World`` puts one together. Equal stores, scripts and seeds give equal worlds, and an hour takes a moment.
+``World`` assembles one. Equal stores, scripts and seeds give equal worlds, and an hour takes a moment.
 """
 
 from holdfast.simulation.agenda import Agenda

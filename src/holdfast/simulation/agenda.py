@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BEGINNING = 1_000_000.0
-"""When a world begins that nobody gave a time, in seconds since the epoch."""
+"""The default beginning of a world, in seconds since the epoch."""
 
 
 class Agenda:
@@ -37,7 +37,7 @@ class Agenda:
         return self._now - self._began
 
     def at(self, when: float, act: Callable[[], None]) -> None:
-        """Schedule an event for a time, at once if that is past."""
+        """Schedule an event for a time, or at once if that is past."""
         self._count += 1
         heapq.heappush(self._heap, (when, self._count, act))
 
@@ -48,7 +48,7 @@ class Agenda:
     def run_until(self, end: float, *, enough: Callable[[], bool] | None = None) -> None:
         """Let time pass up to ``end``, or until ``enough`` holds.
 
-        May be called from within an event: that is how a slow call is simulated.
+        May be called within an event, which simulates a slow call.
         """
         while self._heap and self._heap[0][0] <= end:
             when, _, act = heapq.heappop(self._heap)

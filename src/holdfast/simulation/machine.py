@@ -1,4 +1,4 @@
-"""A machine that can break: a simulated engine whose nodes get lost, and which can lose all its state."""
+"""A machine that can break: a simulated engine that can lose nodes, or all its state."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 class Machine(Engine):
-    """The ``Engine`` port on a simulated engine that breaks when told."""
+    """The ``Engine`` port on a simulated engine that breaks on demand."""
 
     def __init__(
         self, name: str, nodes: Sequence[NodeInfo], *, clock: Agenda, script: Callable[[RunOrder], SimulatedRun]
     ) -> None:
-        """Begin with every node there.
+        """Begin with all nodes.
 
         Args:
-            name: Of the executor it belongs to.
+            name: The name of its executor.
             nodes: Its nodes while none is lost.
             clock: The world's time.
-            script: What becomes of each order.
+            script: Returns the fate of an order.
         """
         self.name = name
         self._nodes = tuple(nodes)
@@ -39,18 +39,18 @@ class Machine(Engine):
         self._script = script
         self._wakes: list[Callable[[], None]] = []
         self.lost: set[str] = set()
-        """Nodes that are lost now."""
+        """The nodes that are lost now."""
         self._install()
 
     def _install(self) -> None:
         self._engine = SimulatedEngine(self._clock, self._nodes, script=self._script)
         self._orders: dict[str, RunOrder] = {}
         self._overruled: dict[str, Observation] = {}
-        """What is seen of runs whose node was lost, in place of what the engine says."""
+        """Observations of runs whose node was lost, which replace those of the engine."""
         self._seen: Mapping[str, Observation] = {}
 
     def info(self) -> EngineInfo:
-        """Say what its engine can do."""
+        """Return its engine's capabilities."""
         return self._engine.info()
 
     def nodes(self) -> Sequence[NodeInfo]:
@@ -58,7 +58,7 @@ class Machine(Engine):
         return [node for node in self._nodes if node.name not in self.lost]
 
     def pressure(self) -> Pressure | None:
-        """Return what its machine runs out of."""
+        """Return its machine's pressure."""
         return self._engine.pressure()
 
     def prepare(self, orders: Sequence[RunOrder]) -> None:
@@ -96,18 +96,18 @@ class Machine(Engine):
             self._orders.pop(uid, None)
 
     def on_change(self, wake: Callable[[], None]) -> None:
-        """Register a hint."""
+        """Register a callback."""
         self._wakes.append(wake)
 
     def trouble(self) -> str | None:
-        """Return nothing: what breaks shows in its runs."""
+        """Return nothing: faults show in its runs."""
         return None
 
     def close(self) -> None:
-        """Let go of nothing."""
+        """Do nothing: it holds no resources."""
 
     def look(self) -> None:
-        """Let programs do what is due by now, and hint that something changed."""
+        """Let programs do what is due by now, and call back if something changed."""
         seen = self._engine.observe()
         if seen is not self._seen:
             self._seen = seen
@@ -118,11 +118,11 @@ class Machine(Engine):
             wake()
 
     def next_change(self) -> float | None:
-        """Return when a program starts or ends next by itself."""
+        """Return when a program next starts or ends by itself."""
         return self._engine.next_change()
 
     def lose_node(self, node: str) -> int:
-        """Lose a node and every program on it; returns how many runs that ended."""
+        """Lose a node with every program on it; returns how many runs that ended."""
         self.look()
         self.lost.add(node)
         ended = [
@@ -134,7 +134,7 @@ class Machine(Engine):
         return len(ended)
 
     def _lose(self, uids: Sequence[str], condition: FailureCondition, message: str) -> None:
-        """End programs in a way that nobody sees."""
+        """End programs without anybody seeing it."""
         self._engine.stop([(uid, 0.0, StopReason.LOST) for uid in uids])
         self.look()
         for uid, observation in self._engine.observe().items():
@@ -149,7 +149,7 @@ class Machine(Engine):
                 self._overruled[uid] = evolve(observation, outcome=gone)
 
     def lose_everything(self) -> int:
-        """Be replaced by a new machine of that name; returns how many runs that ended."""
+        """Become a new machine of the same name; returns how many runs that ended."""
         self.look()
         ended = sum(observation.phase is not RunPhase.FINISHED for observation in self._seen.values())
         self._install()
@@ -157,7 +157,7 @@ class Machine(Engine):
 
 
 def not_launched(order: RunOrder, now: float, message: str) -> Observation:
-    """Return what is seen of a run that could not be started."""
+    """Return the observation of a run that could not be started."""
     outcome = RunOutcome(
         conditions=frozenset({FailureCondition.LAUNCH_FAILED}),
         started=False,

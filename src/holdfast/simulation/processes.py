@@ -1,6 +1,6 @@
-"""The processes of a world: its controller, and an executor for each machine, which may crash and restart.
+"""The processes of a world: its controller, and an executor per machine; all may crash and restart.
 
-The ticks and steps are the real ones; what ``app.embedded`` does around them is done here the same way.
+Ticks and steps are the real ones; this module does what ``app.embedded`` does around them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SeededDice:
 
 
 class ControllerProcess(ExchangeTransport):
-    """The controller, and the way to it."""
+    """The controller, and the transport to it."""
 
     def __init__(
         self, store: ControllerStore, *, agenda: Agenda, dice: SeededDice, settings: ControllerSettings | None
@@ -54,10 +54,10 @@ class ControllerProcess(ExchangeTransport):
         )
 
     def exchange(self, request: ExchangeRequest) -> ExchangeResponse:
-        """Run a tick with what an executor tells.
+        """Run a tick with an executor's report.
 
         Raises:
-            Unavailable: Nothing could be committed.
+            Unavailable: The commit was refused.
         """
         answer = self._tick([request]).get(request.executor)
         if answer is None:
@@ -65,7 +65,7 @@ class ControllerProcess(ExchangeTransport):
         return answer
 
     def on_change(self, executor: str, wake: Callable[[], None]) -> None:
-        """Register a hint."""
+        """Register a callback."""
         self._wakes[executor] = wake
 
     def tick(self) -> None:
@@ -97,7 +97,7 @@ class ExecutorProcess:
         self._is_due = False
         self._watched = float("inf")
         self.lease_s: float | None = None
-        """After how long without an answer it stops its own runs."""
+        """Seconds without an answer after which it stops its own runs."""
         machine.on_change(self.wake)
         connection.on_change(machine.name, self.wake)
 
@@ -140,7 +140,7 @@ class ExecutorProcess:
         self._watch()
 
     def _watch(self) -> None:
-        """Look at the machine again when a program starts or ends next by itself."""
+        """Look at the machine again when a program next starts or ends by itself."""
         due = self.machine.next_change()
         if due is not None and due < self._watched:
             self._watched = due

@@ -19,7 +19,7 @@ class Trace:
         self._elapsed = elapsed
         self._lines: deque[tuple[float, str]] = deque(maxlen=_REMEMBERED)
         self.checksum = 0
-        """Equal for equal worlds, and for hardly any others."""
+        """Equal for equal worlds, and different for nearly all others."""
         self.faults: Counter[str] = Counter()
 
     def say(self, line: str) -> None:
@@ -29,7 +29,7 @@ class Trace:
         self.checksum = zlib.crc32(f"{at:.6f} {line}".encode(), self.checksum)
 
     def fault(self, kind: str, detail: str = "") -> None:
-        """Count and write something that goes wrong on purpose."""
+        """Count and write a deliberate fault."""
         self.faults[kind] += 1
         self.say(f"FAULT {kind}{f': {detail}' if detail else ''}")
 

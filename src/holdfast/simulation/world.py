@@ -1,4 +1,4 @@
-"""Puts a world together: one controller on a store, machines with an executor each, and when what breaks."""
+"""Assembles a world: a controller on a store, machines with an executor each, and the schedule of faults."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class World:
-    """One world; what people ask for meanwhile is scheduled on its ``agenda``, which is its clock, too."""
+    """One world; requests are scheduled on its ``agenda``, which is also its clock."""
 
     def __init__(
         self,
@@ -34,12 +34,12 @@ class World:
         """Build a world.
 
         Args:
-            store: Holds the work and the catalogue, and whatever comes of them.
-            machines: The nodes of each machine, by its name.
-            script: Says what each program will do.
-            seed: Determines everything that is random.
-            begins_at: Seconds since the epoch; what the store holds is not newer.
-            settings: Of the controller.
+            store: Holds the work and the catalogue, and the results.
+            machines: The nodes of each machine, by name.
+            script: Returns the fate of an order.
+            seed: Determines everything random.
+            begins_at: Seconds since the epoch; nothing in the store is newer.
+            settings: The controller's settings.
         """
         self.agenda = Agenda(begins_at=begins_at)
         self.trace = Trace(lambda: self.agenda.elapsed)
@@ -65,11 +65,11 @@ class World:
         self.agenda.after(0.0, again)
 
     def run(self, for_s: float, *, enough: Callable[[], bool] | None = None) -> None:
-        """Let time pass, or less if ``enough`` holds after a step."""
+        """Let time pass, or stop earlier if ``enough`` holds after a step."""
         self.agenda.run_until(self.agenda.now() + for_s, enough=enough)
 
     def lose_machine(self, name: str, *, after_s: float, for_s: float) -> None:
-        """Have a machine lost, and another of its name in its place a while later."""
+        """Lose a machine, and replace it by a new one of the same name a while later."""
 
         def lose() -> None:
             ended = self.machines[name].lose_everything()
@@ -80,7 +80,7 @@ class World:
         self.agenda.after(after_s, lose)
 
     def lose_node(self, machine: str, node: str, *, after_s: float, for_s: float) -> None:
-        """Have a node of a machine lost with what runs there, and back a while later."""
+        """Lose a node of a machine with its runs, and restore it a while later."""
 
         def lose() -> None:
             ended = self.machines[machine].lose_node(node)
