@@ -250,7 +250,7 @@ def test_programs_of_others_need_a_way_to_the_data_and_accounts_that_are_not_roo
         accounts_of(Settings(data=people.server.data, run_as="submitter", accounts=wanted))
     assert [problem.message.partition(",")[0] for problem in caught.value.problems] == [
         "'oidc:a' cannot run as root: only root itself can",
-        "there is no account 'no-such-account'",
+        "there is no account 'no-such-account' for 'oidc:c'",
     ]
 
 
