@@ -21,8 +21,9 @@ class UntriedChecks:
         """Remember what was committed."""
         self._record = record
         self._known: set[str] = set()
-        self._began: defaultdict[str, set[str]] = defaultdict(set)
-        """By job, the nodes on which a program of it may have run since it was last retried by hand."""
+        self._began: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        """By job, the nodes on which a program of it may have run since it was last retried by hand, each with the
+        first attempt that did."""
 
     def check(self, changes: Changes) -> None:
         """Check a commit that is part of the record already."""
@@ -36,7 +37,9 @@ class UntriedChecks:
             decision = attempt.decision
             if decision is None or not decision.avoid_nodes or job_id in self._record.pods:
                 continue
-            if left_out := self._began[job_id].difference(decision.avoid_nodes):
+            # After refused commits, one commit may contain this decision and runs of the attempt that it granted.
+            began = {node for node, first in self._began[job_id].items() if first <= number}
+            if left_out := began.difference(decision.avoid_nodes):
                 refuse(
                     "tried-once", f"attempt {number + 1} of {job_id} may run on {sorted(left_out)} again: {decision}"
                 )
@@ -47,4 +50,4 @@ class UntriedChecks:
             refuse("tried-once", f"{run.uid} is placed on {run.node}, and is kept off {kept_off}")
         self._known.add(run.uid)
         if run.may_have_run:
-            self._began[run.job_id].add(run.node)
+            self._began[run.job_id].setdefault(run.node, run.attempt)
