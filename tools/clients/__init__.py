@@ -13,8 +13,8 @@ from pathlib import Path
 import platformdirs
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("armada", "iris")
-PYTHONS = {"iris": ("3.12", "3.13")}
+NAMES = ("armada", "backendai", "iris")
+PYTHONS = {"backendai": ("3.13",), "iris": ("3.12", "3.13")}
 """Of those that do not run on every Python, the versions that they run on, the best first."""
 
 
