@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.failure import Cause, EndedBy, FailureCondition
 from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.model import Action, AntiAffinity, JitterMode, SetAction
+from holdfast.domain.sessions.policy import RetryEligibleCause
 from holdfast.domain.terms.states import JobSetPhase, JobState
 from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStrategy
 from holdfast.domain.workloads.kubejob.model import PodAction
@@ -40,6 +41,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "pod-actions": partial(enum_list, PodAction),
     "rights": access.rights,
     "built-in-policy": policies.built_in,
+    "session-retry-policy": policies.session_fields,
+    "session-retry-causes": partial(enum_list, RetryEligibleCause),
     "failure-catalogue": policies.failure_catalogue,
     "events": events.registry,
     "audit-actions": events.acts,

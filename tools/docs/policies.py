@@ -1,14 +1,16 @@
-"""Writes the built-in policy's rules from ``domain.policy.builtin``."""
+"""Writes the built-in policy's rules, and the fields of a session's retry policy."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from holdfast.domain.failure_catalogue import BUILT_IN
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.model import Backoff
+from holdfast.domain.sessions.policy import SessionRetryPolicy, document, effective
 from holdfast.domain.units import format_duration
-from tools.docs.source import definitions, table
+from tools.docs.source import definitions, markdown, member_docs, table
 
 if TYPE_CHECKING:
     from holdfast.domain.policy.model import Rule
@@ -37,3 +39,14 @@ def failure_catalogue() -> str:
     return definitions(
         (f"`{category.name}`", ", ".join(f"`{rule.subcategory}`" for rule in category.rules)) for category in BUILT_IN
     )
+
+
+def session_fields() -> str:
+    """List the fields of a session's retry policy with what applies where no document sets them."""
+    defaults, docs = document(effective()), member_docs(SessionRetryPolicy)
+    rows = [[f"`{name}`", markdown(docs[name]), _default(value)] for name, value in defaults.items()]
+    return table(["Field", "Meaning", "Default"], rows)
+
+
+def _default(value: object) -> str:
+    return "all of them" if isinstance(value, list) else f"`{json.dumps(value)}`"
