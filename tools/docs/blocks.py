@@ -42,6 +42,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "rights": access.rights,
     "built-in-policy": policies.built_in,
     "session-retry-policy": policies.session_fields,
+    "session-retry-delays": policies.session_delays,
     "session-retry-causes": partial(enum_list, RetryEligibleCause),
     "failure-catalogue": policies.failure_catalogue,
     "events": events.registry,

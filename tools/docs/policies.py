@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure_catalogue import BUILT_IN
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
+from holdfast.domain.policy.decide import delay_s
 from holdfast.domain.policy.model import Backoff
-from holdfast.domain.sessions.policy import SessionRetryPolicy, document, effective
+from holdfast.domain.sessions.policy import SessionRetryPolicy, compiled, document, effective
 from holdfast.domain.units import format_duration
 from tools.docs.source import definitions, markdown, member_docs, table
 
@@ -46,6 +47,23 @@ def session_fields() -> str:
     defaults, docs = document(effective()), member_docs(SessionRetryPolicy)
     rows = [[f"`{name}`", markdown(docs[name]), _default(value)] for name, value in defaults.items()]
     return table(["Field", "Meaning", "Default"], rows)
+
+
+_EXAMPLES: tuple[dict[str, Any], ...] = (
+    {"backoff": "exponential"},
+    {"backoff": "exponential", "max_retry_delay": None},
+    {"backoff": "exponential", "backoff_multiplier": 0.5},
+)
+
+
+def session_delays() -> str:
+    """Show the delays of some policies without jitter."""
+    rows = []
+    for example in _EXAMPLES:
+        (rule,) = compiled(effective(example, {"jitter": "none"})).rules
+        delays = [delay_s(rule.backoff or Backoff(), n, seed="") for n in range(1, 9)]
+        rows.append([f"`{json.dumps(example)}`", ", ".join(map(format_duration, delays))])
+    return table(["Fields", "Delays without jitter"], rows)
 
 
 def _default(value: object) -> str:

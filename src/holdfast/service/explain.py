@@ -199,7 +199,7 @@ def history_before(job: Job, attempts: Sequence[Attempt], attempt: Attempt) -> R
         if earlier.number < attempt.number and counter is not None:
             counters[counter] = counters.get(counter, 0) + 1
     return RetryHistory(
-        job_id=job.id,
+        seed=job.id,
         attempt=attempt.number,
         counters=tuple(counters.items()),
         total=sum(counters.values()),

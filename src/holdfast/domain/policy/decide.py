@@ -93,7 +93,7 @@ def _apply_rule(
         case Action.HOLD:
             return _no_retry(rule, Action.HOLD, DecisionCode.HOLD, rule.reason, (overall,))
         case Action.IGNORE:
-            delay = delay_s(rule.backoff or settings.default_backoff, history.attempt, seed=history.job_id, draw=draw)
+            delay = delay_s(rule.backoff or settings.default_backoff, history.attempt, seed=history.seed, draw=draw)
             return _granted(rule, failure, history, delay, (overall,))
         case Action.RETRY:
             return _counted(rule, failure, history, settings, overall, draw)
@@ -117,7 +117,7 @@ def _counted(
     if limit is not None and used >= limit:
         reason = f"policy retry limit exceeded ({used}/{limit})"
         return _no_retry(rule, Action.FAIL, DecisionCode.POLICY_LIMIT, reason, limits)
-    delay = delay_s(rule.backoff or settings.default_backoff, used + 1, seed=history.job_id, draw=draw)
+    delay = delay_s(rule.backoff or settings.default_backoff, used + 1, seed=history.seed, draw=draw)
     return _granted(rule, failure, history, delay, limits)
 
 
@@ -184,7 +184,7 @@ def delay_s(backoff: Backoff, n: int, *, seed: str, draw: float = 0.0) -> float:
     Args:
         backoff: The curve.
         n: Which retry of the rule this is, from 1.
-        seed: Seeds deterministic jitter, together with ``n``: the job's id.
+        seed: Seeds deterministic jitter, together with ``n``: the job's id, or its session's.
         draw: In [0, 1), for random jitter.
 
     Returns:
@@ -194,6 +194,8 @@ def delay_s(backoff: Backoff, n: int, *, seed: str, draw: float = 0.0) -> float:
     base = _base_s(backoff, n - 1, cap)
     if backoff.jitter is JitterMode.NONE or not base:
         return base
+    if backoff.of_session:
+        return min(cap, _jittered(backoff, base, token=f"{seed}{n - 1}", draw=draw))
     # Leave room for the jitter below the maximum: delays that all reach it would be in step again.
     base = min(base, cap / (1 + backoff.jitter_ratio))
     return min(cap, _jittered(backoff, base, token=f"{seed}{n}", draw=draw))
@@ -219,14 +221,17 @@ def retry_at(failed_at: float, backoff_s: float, *, confirmed_stopped_at: float 
 def delay_in_words(backoff: Backoff, n: int) -> str:
     """Describe how ``delay_s`` computes its result: ``1s x 2^2, plus deterministic jitter of up to 10%``."""
     if backoff.initial_s <= 0 or n <= 1 or backoff.multiplier == 1:
-        text = f"initialDelay {format_duration(backoff.initial_s)}"
+        field = "retry_delay" if backoff.of_session else "initialDelay"
+        text = f"{field} {format_duration(backoff.initial_s)}"
     else:
         text = f"{format_duration(backoff.initial_s)} x {backoff.multiplier:g}^{n - 1}"
-    if backoff.max_s is not None and _base_s(backoff, n - 1, math.inf) > backoff.max_s:
-        text += f", at most {format_duration(backoff.max_s)}"
+    longest_s, jitter, cap = _base_s(backoff, n - 1, math.inf), "", ""
     if backoff.initial_s > 0 and backoff.jitter is not JitterMode.NONE:
-        text += f", plus {backoff.jitter} jitter of up to {backoff.jitter_ratio:.0%}"
-    return text
+        jitter = f", plus {backoff.jitter} jitter of up to {backoff.jitter_ratio:.0%}"
+        longest_s *= 1 + backoff.jitter_ratio if backoff.of_session else 1
+    if backoff.max_s is not None and longest_s > backoff.max_s:
+        cap = f", at most {format_duration(backoff.max_s)}"
+    return f"{text}{jitter}{cap}" if backoff.of_session else f"{text}{cap}{jitter}"
 
 
 def _base_s(backoff: Backoff, exponent: int, cap: float) -> float:

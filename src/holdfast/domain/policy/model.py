@@ -80,7 +80,7 @@ class JitterMode(StrEnum):
     NONE = "none"
     """No jitter."""
     DETERMINISTIC = "deterministic"
-    """Derived from the SHA-1 of the job's id and the retry's number: the same everywhere, every time."""
+    """Derived from the SHA-1 of the job's or session's id and the retry's number: the same everywhere, every time."""
     RANDOM = "random"
     """Random: different every time."""
 
@@ -89,6 +89,7 @@ class Backoff(Struct, frozen=True):
     """Delay before a retry: ``min(initial * multiplier^(n-1), max)``, then jitter, capped by max again.
 
     ``n`` is the deciding rule's count including this failure. ``initial_s = 0`` is no delay.
+    Where the maximum leaves no room for the jitter, what it is added to is shortened, but not for a session.
     """
 
     initial_s: float = 0.0
@@ -96,6 +97,8 @@ class Backoff(Struct, frozen=True):
     multiplier: float = 2.0
     jitter: JitterMode = JitterMode.NONE
     jitter_ratio: float = 0.25
+    of_session: bool = False
+    """Whether it is Backend.AI's: seeded with ``n - 1``, and without jitter where the delay reaches the maximum."""
 
 
 class AntiAffinity(StrEnum):
@@ -244,7 +247,8 @@ class RetrySettings(Struct, frozen=True):
 class RetryHistory(Struct, frozen=True):
     """What a decision needs to know about a job's past; counts are of retries granted before this failure."""
 
-    job_id: str
+    seed: str
+    """Seeds deterministic jitter: the id of the job or pod, or of the session that failed."""
     attempt: int = 1
     """Number of the attempt that failed, from 1."""
     counters: tuple[tuple[str, int], ...] = ()

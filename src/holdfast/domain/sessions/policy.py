@@ -1,4 +1,4 @@
-"""The retry policy of sessions: its fields and defaults, partial documents, and precedence.
+"""The retry policy of sessions: its fields and defaults, partial documents, precedence, and its one rule.
 
 A document may set only some of the nine fields. A field that it leaves out is decided by the next layer; a field that
 is null is set. Lists of causes replace each other.
@@ -13,12 +13,16 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from holdfast.domain.failure import NEVER_RETRIED, Cause
-from holdfast.domain.policy.model import JitterMode
+from holdfast.domain.policy.model import Action, Backoff, JitterMode, RetryPolicy, Rule
 from holdfast.domain.record import Struct, asdict
 from holdfast.domain.suggestion import closest
 from holdfast.errors import InvalidPolicy, Problem
 
+LONGEST_DELAY_S = 86_400.0
+"""No delay is longer, whatever a policy says."""
 HIGHEST_MAX_RETRIES = 1000
+POLICY_NAME = "session"
+RULE_NAME = "eligible"
 _MOST_CAUSES = 100
 _MOST_UNKNOWN = 20
 _LONGEST_QUOTE = 80
@@ -126,6 +130,33 @@ def effective(*layers: Mapping[str, Any], path: str = "retry_policy") -> Session
 
 _FOLDED = {Cause.STALLED: RetryEligibleCause.UNKNOWN, Cause.EXECUTION_TIMEOUT: RetryEligibleCause.UNKNOWN}
 """Causes that the document has no name for."""
+
+
+def eligible_cause(cause: Cause) -> RetryEligibleCause | None:
+    """Return the cause that a policy names for a failure; ``None`` if it is never retried."""
+    if cause in NEVER_RETRIED:
+        return None
+    return _FOLDED.get(cause) or RetryEligibleCause(cause.value)
+
+
+def compiled(policy: SessionRetryPolicy) -> RetryPolicy:
+    """Compile a policy into one rule that retries its causes; everything else fails."""
+    longest_s = LONGEST_DELAY_S if policy.max_retry_delay is None else min(policy.max_retry_delay, LONGEST_DELAY_S)
+    rule = Rule(
+        Action.RETRY,
+        RULE_NAME,
+        causes=frozenset(cause.value for cause in Cause if eligible_cause(cause) in policy.eligible_causes),
+        retry_limit=policy.max_retries,
+        backoff=Backoff(
+            initial_s=policy.retry_delay,
+            max_s=longest_s,
+            multiplier=1.0 if policy.backoff is BackoffStrategy.FIXED else policy.backoff_multiplier,
+            jitter=policy.jitter,
+            jitter_ratio=policy.jitter_ratio,
+            of_session=True,
+        ),
+    )
+    return RetryPolicy(POLICY_NAME, (rule,))
 
 
 def _canonical(name: str, value: Any) -> Any:  # noqa: ANN401 - values of several types

@@ -86,8 +86,8 @@ class Unit(Protocol):
 class Try(NamedTuple):
     """The try of a unit that failed, and what would be placed next."""
 
-    job_id: str
-    """Seeds the jitter of its delay."""
+    seed: str
+    """Seeds the jitter of its delay: the id of its job, or of its session."""
     number: int
     """From 1."""
     shape: Shape
@@ -129,7 +129,7 @@ def judge(
     """
     tried, counters = tried_by(unit, failed.runs, failure), unit.counters
     history = RetryHistory(
-        failed.job_id,
+        failed.seed,
         failed.number,
         (*counters.items(), *failed.counters),
         sum(counters.values()),
@@ -215,7 +215,7 @@ def _nothing_left(tried: Collection[str]) -> str:
 def _suspected(decision: Decision, history: RetryHistory, suspicion: Suspicion) -> Decision:
     """Delay a job that seems to take its node down, or hold it if chance is ruled out."""
     if not suspicion.is_to_blame:
-        away_s = max(decision.delay_s, delay_s(suspicion.absence, len(suspicion.others), seed=history.job_id))
+        away_s = max(decision.delay_s, delay_s(suspicion.absence, len(suspicion.others), seed=history.seed))
         reason = f"{decision.reason}; it {suspicion.in_words()}, and is kept away to see whether it happens again"
         return evolve(decision, delay_s=away_s, reason=reason)
     reason = f"{suspicion.in_words()}, {suspicion.evidence()}; release it if it is not to blame"
