@@ -29,10 +29,11 @@ _EXACTLY_ONCE = (
     "storage/sql/submission.py",
 )
 _RIGHTS_AND_SECRETS = (
+    "api/backendai/signature.py",
     "api/http/serving/gates.py",
     "app/data/trust.py",
     "app/entrance/accounts.py",
-    "app/entrance/doors.py:Visitors",
+    "app/entrance/visitors.py",
     "app/entrance/oidc.py",
     "domain/access/claims.py",
     "domain/access/group.py",

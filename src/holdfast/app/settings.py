@@ -142,7 +142,7 @@ class Settings(ServerReach):
     streams: int = Field(default=100, ge=0)
     """Clients that may follow events at a time; one person may have half of those left; 0: none."""
     doors: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
-    """Other systems' protocols that the server speaks, for their clients: ``armada``, ``fluster``."""
+    """Other systems' protocols that the server speaks, for their clients: ``armada``, ``backendai``, ``fluster``."""
     armada_listen: str = "127.0.0.1:50051"
     """Where Armada's clients connect by gRPC; other machines need TLS; port 0: any free one, see ``server.json``."""
     armada_config: Path | None = None
@@ -159,6 +159,8 @@ class Settings(ServerReach):
     """What installs them, ``uv`` or ``pip``; unset: uv if there is one, unless only pip has an index configured."""
     fluster_prepare_timeout: Annotated[float, BeforeValidator(span)] = Field(default="10m", gt=0, validate_default=True)
     """How long the installation may take before the launch fails."""
+    backendai_owner: str | None = None
+    """The user to whom the keypair in ``backendai.env`` belongs; unset: the server's own account."""
     door_anonymous: str | None = None
     """The user to whom calls from this machine without a token belong at the doors; unset: they are refused."""
     door_unschedulable_after: Annotated[float | None, BeforeValidator(_end)] = 10.0

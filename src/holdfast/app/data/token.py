@@ -89,16 +89,32 @@ def kept_token(directory: DataDir, name: str = "token") -> str:
 
 def _create_token(path: Path, folder: int) -> str:
     """Create a token, which is on the disk before anybody can use it."""
-    token, fresh = secrets.token_urlsafe(_TOKEN_BYTES), path.with_suffix(".new")
+    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    write_private(path, f"{token}\n", folder)
+    return token
+
+
+def write_private(path: Path, text: str, folder: int) -> None:
+    """Write a file that only its owner can read, all of it or nothing.
+
+    Args:
+        path: The file.
+        text: What to write.
+        folder: The descriptor of its directory.
+
+    Raises:
+        Refused: A file that was left over is another user's.
+        OSError: It cannot be written.
+    """
+    fresh = path.with_name(f"{path.name}.new")
     fd = open_trusted(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, folder=folder)
     with os.fdopen(fd, "w") as file:
         # A file left over from before keeps its mode, and the umask may differ.
         os.fchmod(fd, _PRIVATE)
-        file.write(f"{token}\n")
+        file.write(text)
         file.flush()
         os.fsync(fd)
     os.replace(fresh.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-    return token
 
 
 def _token_in(text: str) -> str | None:

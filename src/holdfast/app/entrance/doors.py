@@ -3,136 +3,49 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
-import hmac
 import ipaddress
 import logging
-import secrets
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
-
-from holdfast.api.http.serving.gates import PRINCIPAL, HostGate, WrongTokens
+from holdfast.api.http.serving.gates import HostGate, WrongTokens
 from holdfast.app.entrance import network
 from holdfast.app.entrance.accounts import other_people
+from holdfast.app.entrance.visitors import Visitors
 from holdfast.domain.access import Principal, Via
 from holdfast.domain.record import Struct, evolve
-from holdfast.errors import InvalidSetting, Problem, Unauthenticated, Unavailable
+from holdfast.errors import InvalidSetting, Problem, Unavailable
 from holdfast.service.listeners import Listeners
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from contextlib import ExitStack
 
-    from starlette.types import ASGIApp, Scope
+    from starlette.types import ASGIApp
 
     from holdfast.api.connect.serving import Setup
     from holdfast.api.http.serving.app import Probes
     from holdfast.api.http.serving.gates import Entrance
     from holdfast.app.entrance.network import Certificates
     from holdfast.app.settings import Settings
-    from holdfast.domain.audit import Caller
     from holdfast.service.operations.backend import Backend
 
-ARMADA, FLUSTER = "armada", "fluster"
-DOORS = (ARMADA, FLUSTER)
+ARMADA, BACKENDAI, FLUSTER = "armada", "backendai", "fluster"
+DOORS = (ARMADA, BACKENDAI, FLUSTER)
 FLUSTER_BY_GRPC = "fluster-grpc"
 """The name of the second address of Fluster's door."""
 ROOT = "root"
 LOCAL = "localhost"
-_FORWARDED = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"})
-"""The headers by which a proxy names its client."""
 HIGHEST_PORT = 65_535
-_ID_BYTES = 8
 _WORKERS = 8
 """Threads that answer the calls of a door."""
 _LISTEN = "HOLDFAST_ARMADA_LISTEN"
 _LISTEN_FLUSTER = "HOLDFAST_FLUSTER_LISTEN"
 _log = logging.getLogger(__name__)
-
-
-class Visitors(Struct, frozen=True):
-    """Identifies the callers at doors."""
-
-    entrance: Entrance
-    backend: Backend
-    wrong: WrongTokens
-    anonymous: Principal | None = None
-    """The caller without a token."""
-
-    async def caller(self, authorization: str | None, peer: str) -> Caller:
-        """Return the caller of an authorization: a bearer token, or a token as the password of basic authentication.
-
-        Raises:
-            Unauthenticated: The authorization gives no access.
-            Unavailable: The caller cannot be determined now.
-        """
-        return await self._caller(authorization, peer, secrets.token_hex(_ID_BYTES))
-
-    async def by_http(self, scope: Scope) -> Caller:
-        """Return the caller of a request over HTTP, in the same ways, or by a Unix socket.
-
-        A request without a token has a caller only if it must come from this machine.
-
-        Raises:
-            Unauthenticated: The authorization gives no access.
-            Unavailable: The caller cannot be determined now.
-        """
-        state, (host, port) = scope["state"], scope.get("client") or ("unix", 0)
-        headers, request_id = Headers(scope=scope), state["request_id"]
-        authorization = headers.get("authorization")
-        peer = f"{'ipv6:[' if ':' in host else 'ipv4:'}{host}{']' if ':' in host else ''}:{port}"  # as gRPC writes it
-        if authorization is None and PRINCIPAL in state:
-            return await asyncio.to_thread(self.backend.caller, state[PRINCIPAL], origin=peer, request_id=request_id)
-        if self.entrance.hosts is not None or not _FORWARDED.isdisjoint(headers):
-            authorization = authorization or ""
-        return await self._caller(authorization, peer, request_id)
-
-    async def _caller(self, authorization: str | None, peer: str, request_id: str) -> Caller:
-        try:
-            principal = await self._principal_of(authorization)
-        except Unauthenticated:
-            if authorization:
-                await self.wrong.wait(_machine(peer))
-            raise
-        if self.backend.access.is_at_hand():
-            return self.backend.caller(principal, origin=peer, request_id=request_id)
-        return await asyncio.to_thread(self.backend.caller, principal, origin=peer, request_id=request_id)
-
-    async def _principal_of(self, authorization: str | None) -> Principal:
-        own, shown = self.entrance.token, _token_in(authorization or "")
-        if own is None or hmac.compare_digest(shown.encode(), own.encode()):
-            return self.entrance.owner
-        if authorization is None and self.anonymous is not None:
-            return self.anonymous
-        hint = "send the metadata authorization: Bearer TOKEN, or basic with it as the password"
-        if authorization is None:
-            hint += "; for calls without one from the server's own machine, set HOLDFAST_DOOR_ANONYMOUS"
-        return await self.entrance.whose(shown, self.backend.access.shown, hint)
-
-
-def _machine(peer: str) -> str:
-    """Return a peer, which gRPC writes as ``ipv4:ADDRESS:PORT``, without its port."""
-    return unquote(peer).rpartition(":")[0]
-
-
-def _token_in(authorization: str) -> str:
-    """Return the token of an authorization, or an empty string."""
-    scheme, _, value = authorization.partition(" ")
-    if scheme.lower() == "bearer":
-        return value.strip()
-    if scheme.lower() != "basic":
-        return ""
-    try:
-        return base64.b64decode(value.strip(), validate=True).decode().partition(":")[2]
-    except (binascii.Error, UnicodeDecodeError):
-        return ""
 
 
 class Opening(Struct, frozen=True):
@@ -155,9 +68,17 @@ class Opening(Struct, frozen=True):
 
     def mount(self, prefix: str, app: ASGIApp) -> None:
         """Let a door answer the paths with a prefix on the port of the REST API."""
-        # If no token is needed, a page in a browser of this machine must not pass as its user.
-        self.probes.doors[prefix] = HostGate(app, hosts=self.entrance.hosts or frozenset({LOCAL}))
+        self.probes.doors[prefix] = self._guarded(app)
         self.stack.callback(self.probes.doors.pop, prefix)
+
+    def mount_page(self, path: str, app: ASGIApp) -> None:
+        """Let a door answer a single path there, but not to browsers."""
+        self.probes.pages[path] = self._guarded(app)
+        self.stack.callback(self.probes.pages.pop, path)
+
+    def _guarded(self, app: ASGIApp) -> ASGIApp:
+        # If no token is needed, a page in a browser of this machine must not pass as its user.
+        return HostGate(app, hosts=self.entrance.hosts or frozenset({LOCAL}))
 
 
 def open_doors(opening: Opening) -> Mapping[str, str]:
@@ -172,7 +93,7 @@ def open_doors(opening: Opening) -> Mapping[str, str]:
     unknown = [Problem("HOLDFAST_DOORS", f"there is no door {name!r}", DOORS) for name in names if name not in DOORS]
     if unknown:
         raise InvalidSetting(problems=unknown)
-    openers = {ARMADA: _open_armada, FLUSTER: _open_fluster}
+    openers = {ARMADA: _open_armada, BACKENDAI: _open_backendai, FLUSTER: _open_fluster}
     visitors = Visitors(
         opening.entrance,
         opening.backend,
@@ -238,6 +159,27 @@ def _setup(name: str, opening: Opening, visitors: Visitors) -> Setup:
 def _lacking(name: str) -> Unavailable:
     msg = f"the door {name!r} needs a library that is not installed"
     return Unavailable(msg, hint=f"pip install 'holdfast-scheduler[{name}]'")
+
+
+def _open_backendai(opening: Opening, visitors: Visitors, _: asyncio.AbstractEventLoop) -> Mapping[str, str]:
+    from holdfast.api.backendai.serving import BackendAiDoor, DoorSetup
+    from holdfast.app.entrance.keypairs import SignedVisitors, secrets_of_keypairs, write_environment
+
+    settings, owner = opening.settings, opening.settings.backendai_owner or opening.entrance.owner.name
+    keypairs = secrets_of_keypairs(settings)
+    access_key = keypairs.access_key(owner)
+    write_environment(settings, opening.url, access_key, keypairs.secret(access_key))
+    signed = SignedVisitors(visitors, keypairs, owner)
+    probes, threads = opening.probes, ThreadPoolExecutor(_WORKERS, thread_name_prefix=BACKENDAI)
+    door = BackendAiDoor(
+        DoorSetup(opening.backend, signed.by_http, threads, probes.budget, probes.refusal, probes.written)
+    )
+    opening.stack.callback(door.close)
+    for prefix, app in door.mounts.items():
+        opening.mount(prefix, app)
+    for path, app in door.pages.items():
+        opening.mount_page(path, app)
+    return {BACKENDAI: opening.url}
 
 
 def _open_armada(opening: Opening, visitors: Visitors, loop: asyncio.AbstractEventLoop) -> Mapping[str, str]:

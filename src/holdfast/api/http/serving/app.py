@@ -31,7 +31,7 @@ from holdfast.service.operations.backend import Backend
 from holdfast.wire.problems import ProblemDetails
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from starlette.types import ASGIApp
 
@@ -79,6 +79,8 @@ class Probes(Struct, frozen=True):
     """Runs the callables that doors receive, if anything does."""
     doors: dict[str, ASGIApp] = field(default_factory=dict)
     """The doors that answer on this port, by path prefix."""
+    pages: dict[str, ASGIApp] = field(default_factory=dict)
+    """What doors answer at single paths of this port to programs; browsers get the server's own pages."""
     budget: MemoryBudget = field(default_factory=MemoryBudget)
     """Counts the memory of requests that any door has accepted and not yet answered."""
     reload: Callable[[Caller], tuple[FileSettings, bool] | None] = lambda _: None
@@ -142,17 +144,17 @@ def create_app(
     _complete_description(app)
     app.add_middleware(SizeGate, budget=probes.budget)
     app.add_middleware(WriteGate, refusal=probes.refusal, written=probes.written)
-    _add_access_gates(app, entrance, clock, probes.doors)
+    _add_access_gates(app, entrance, clock, probes)
     _add_outer_gates(app, metrics)
     return app
 
 
-def _add_access_gates(app: FastAPI, entrance: Entrance, clock: Clock, doors: Mapping[str, ASGIApp]) -> None:
+def _add_access_gates(app: FastAPI, entrance: Entrance, clock: Clock, probes: Probes) -> None:
     """Add the gates that decide who comes in; a request meets the last one first."""
     owner_of = partial(entrance.whose, shown=app.state.backend.access.shown)
     if entrance.token is not None:
         app.add_middleware(TokenGate, token=entrance.token, now=clock.now, owner_of=owner_of)
-    app.add_middleware(DoorGate, doors=doors)
+    app.add_middleware(DoorGate, doors=probes.doors, pages=probes.pages)
     if entrance.peer is not None:
         app.add_middleware(PeerGate, peer=entrance.peer, now=clock.now, owner_of=owner_of)
     if entrance.hosts is not None:

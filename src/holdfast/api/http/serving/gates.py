@@ -187,16 +187,22 @@ class PeerGate:
 class DoorGate:
     """Hands requests to doors before the API asks for a token: doors check tokens, and refuse, in their own way."""
 
-    def __init__(self, app: ASGIApp, *, doors: Mapping[str, ASGIApp]) -> None:
-        """``doors`` is by path prefix; doors may be opened and closed later."""
+    def __init__(self, app: ASGIApp, *, doors: Mapping[str, ASGIApp], pages: Mapping[str, ASGIApp]) -> None:
+        """``doors`` is by path prefix, ``pages`` by path; doors may be opened and closed later."""
         self._app = app
         self._doors = doors
+        self._pages = pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
+        await self._door_of(scope)(scope, receive, send)
+
+    def _door_of(self, scope: Scope) -> ASGIApp:
         path = scope["path"] if scope["type"] == "http" else ""
-        door = next((door for prefix, door in self._doors.items() if path.startswith(prefix)), self._app)
-        await door(scope, receive, send)
+        page = self._pages.get(path)
+        if page is not None and scope["method"] == "GET" and "text/html" not in Headers(scope=scope).get("accept", ""):
+            return page
+        return next((door for prefix, door in self._doors.items() if path.startswith(prefix)), self._app)
 
 
 class HostGate:

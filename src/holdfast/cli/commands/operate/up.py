@@ -52,7 +52,8 @@ class UpOptions:
     door: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="Also speak another system's protocol: armada or fluster; default HOLDFAST_DOORS."
+            metavar="NAME",
+            help="Also speak another system's protocol: armada, backendai or fluster; default HOLDFAST_DOORS.",
         ),
     ] = None
     daemon: Annotated[

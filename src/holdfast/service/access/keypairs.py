@@ -1,0 +1,32 @@
+"""Keypairs of callers that sign: both halves are made from a key, so that no secret is stored.
+
+The key is a file of the server's. Whoever reads the database learns no secret; servers that share a database need the
+same key.
+"""
+
+from __future__ import annotations
+
+import hmac
+from base64 import b32encode, urlsafe_b64encode
+
+from holdfast.domain.record import Struct
+
+ACCESS_KEY_PREFIX = "AKIA"
+_ACCESS_KEY_BYTES, _SECRET_BYTES = 10, 30
+
+
+class KeypairSecrets(Struct, frozen=True):
+    """Makes keypairs from a key."""
+
+    key: bytes
+
+    def access_key(self, owner: str) -> str:
+        """Return the access key that a user has without an entry of its own."""
+        return f"{ACCESS_KEY_PREFIX}{b32encode(self._digest('owner', owner)[:_ACCESS_KEY_BYTES]).decode()}"
+
+    def secret(self, access_key: str) -> str:
+        """Return the secret of an access key; any access key has one, whether or not anybody owns it."""
+        return urlsafe_b64encode(self._digest("secret", access_key)[:_SECRET_BYTES]).decode()
+
+    def _digest(self, purpose: str, name: str) -> bytes:
+        return hmac.digest(self.key, f"{purpose}\0{name}".encode(), "sha256")
