@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 HUGE = Resources(64_000)
+REASON = "a defect of the phase"
 
 
 def seed(lab: Lab, status: AttemptStatus, run: RunStatus, executor: str, *, request: Resources | None = None) -> str:
@@ -195,6 +196,25 @@ def test_no_cell_of_the_table_is_left_out() -> None:
     told = {(handler, outcome) for handler, outcome, _, _ in REACHED} | UNREACHED
     cells = {(row.name, outcome) for row in HANDLERS for outcome in (*row.transitions, Outcome.NEED_RETRY)}
     assert cells <= told
+
+
+def test_an_exception_in_a_phase_is_a_failure_of_everything_it_works_on(lab: Lab) -> None:
+    """SC-026."""
+
+    def broken(*_: object) -> None:
+        raise LookupError(REASON)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Flight, "_terminate", broken)
+        run = SimulatedRun(duration_s=None, term_delay_s=60.0)
+        jobs = [lab.submit(job_named(f"job{number}", grace_s=60.0), run) for number in range(3)]
+        lab.pass_s(5.0)
+        for job in jobs:
+            lab.ask(RequestKind.CANCEL, job)
+        lab.pass_s(5.0)
+    for job in jobs:
+        (row,) = [row for row in rows(lab, job) if row.phase == "TerminateAttempts"]
+        assert (row.outcome, row.error_code, row.message) == (Outcome.NEED_RETRY, "LookupError", REASON)
 
 
 def rows(lab: Lab, job: str) -> list[HistoryRow]:

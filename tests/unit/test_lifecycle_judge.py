@@ -1,4 +1,4 @@
-"""The engine's judgements, as tables (BEP-1030 and its cases)."""
+"""The engine's judgements, as tables; cases of BEP-1030 are named by their ids."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ import pytest
 from holdfast.domain import lifecycle
 from holdfast.domain.job import Attempt
 from holdfast.domain.lifecycle import (
+    DETECT_COMPLETION,
+    DETECT_FAILURE,
+    DETECT_TERMINATION,
+    PROMOTE_TO_PREPARED,
+    PROMOTE_TO_RUNNING,
+    PROMOTE_TO_TERMINATED,
     AttemptHandler,
     AttemptPromotion,
     EntityKind,
@@ -18,6 +24,7 @@ from holdfast.domain.lifecycle import (
 from holdfast.domain.lifecycle import AttemptStatus as A
 from holdfast.domain.lifecycle import RunStatus as R
 from holdfast.domain.lifecycle.engine import (
+    REPORTED,
     HandlerOptions,
     judge_failure,
     judge_waiting,
@@ -25,7 +32,7 @@ from holdfast.domain.lifecycle.engine import (
     resolve_options,
 )
 from holdfast.domain.lifecycle.history import merge_row
-from holdfast.domain.lifecycle.table import JUDGED
+from holdfast.domain.lifecycle.table import JUDGED, Match
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang.flight import after as after_step
 
@@ -35,14 +42,15 @@ FIVE = HandlerOptions(timeout_s=900.0, max_retries=5)
 @pytest.mark.parametrize(
     ("tries", "options", "elapsed_s", "expected"),
     [
-        (5, FIVE, 1.0, Outcome.GIVE_UP),
-        (5, FIVE, 1000.0, Outcome.GIVE_UP),
-        (4, FIVE, 1.0, Outcome.NEED_RETRY),
-        (1, FIVE, 960.0, Outcome.EXPIRED),
-        (0, FIVE, 1200.0, Outcome.EXPIRED),
-        (1, FIVE, 900.0, Outcome.NEED_RETRY),
-        (999, HandlerOptions(None, None), 7200.0, Outcome.NEED_RETRY),
-        (0, HandlerOptions(None, 0), 0.0, Outcome.GIVE_UP),
+        pytest.param(5, FIVE, 1.0, Outcome.GIVE_UP, id="SC-001"),
+        pytest.param(1, FIVE, 960.0, Outcome.EXPIRED, id="SC-002"),
+        pytest.param(1, FIVE, 300.0, Outcome.NEED_RETRY, id="SC-003"),
+        pytest.param(5, FIVE, 1000.0, Outcome.GIVE_UP, id="late-and-too-often"),
+        pytest.param(4, FIVE, 1.0, Outcome.NEED_RETRY, id="last-retry"),
+        pytest.param(1, FIVE, 900.0, Outcome.NEED_RETRY, id="just-in-time"),
+        pytest.param(999, HandlerOptions(None, None), 7200.0, Outcome.NEED_RETRY, id="SC-006"),
+        pytest.param(0, FIVE, 1200.0, Outcome.EXPIRED, id="SC-023"),
+        pytest.param(0, HandlerOptions(None, 0), 0.0, Outcome.GIVE_UP, id="no-retries"),
     ],
 )
 def test_a_failure_is_given_up_before_it_expires_before_it_is_tried_again(
@@ -71,48 +79,92 @@ def test_every_cell_of_the_handler_table_moves_or_maintains(row: AttemptHandler,
             assert (after.status, after.status_since, after.tries) == (to, 9.0, 0)
 
 
-BEP_1030 = {
-    "ScheduleAttempts": (A.SCHEDULED, None, A.CANCELLED, A.CANCELLED),
-    "PrepareAttempts": (A.PREPARING, None, A.PENDING, A.PENDING),
-    "StartAttempts": (A.CREATING, None, A.PENDING, A.PENDING),
-    "TerminateAttempts": (A.TERMINATED, None, A.TERMINATED, A.TERMINATED),
-}
+OVER = R.TERMINATED
+BEP_1030 = [
+    pytest.param(lifecycle.SCHEDULE, Outcome.SUCCESS, A.SCHEDULED, R.SCHEDULED, id="SB-001"),
+    pytest.param(lifecycle.SCHEDULE, Outcome.NEED_RETRY, None, None, id="SB-002"),
+    pytest.param(lifecycle.SCHEDULE, Outcome.EXPIRED, A.CANCELLED, R.CANCELLED, id="SB-003"),
+    pytest.param(lifecycle.SCHEDULE, Outcome.GIVE_UP, A.CANCELLED, R.CANCELLED, id="SB-004"),
+    pytest.param(lifecycle.PREPARE, Outcome.SUCCESS, A.PREPARING, R.PREPARING, id="prepare-success"),
+    pytest.param(lifecycle.PREPARE, Outcome.NEED_RETRY, None, None, id="SB-007"),
+    pytest.param(lifecycle.PREPARE, Outcome.EXPIRED, A.PENDING, R.PENDING, id="SB-008"),
+    pytest.param(lifecycle.PREPARE, Outcome.GIVE_UP, A.PENDING, R.PENDING, id="SB-009"),
+    pytest.param(lifecycle.PREPARE, Outcome.SKIPPED, None, None, id="SB-010"),
+    pytest.param(lifecycle.START, Outcome.SUCCESS, A.CREATING, R.CREATING, id="SB-011"),
+    pytest.param(lifecycle.START, Outcome.NEED_RETRY, None, None, id="start-need-retry"),
+    pytest.param(lifecycle.START, Outcome.EXPIRED, A.PENDING, R.PENDING, id="start-expired"),
+    pytest.param(lifecycle.START, Outcome.GIVE_UP, A.PENDING, R.PENDING, id="SB-014"),
+    pytest.param(lifecycle.START, Outcome.SKIPPED, None, None, id="SB-015"),
+    pytest.param(lifecycle.TERMINATE, Outcome.SUCCESS, A.TERMINATED, R.TERMINATED, id="SB-016"),
+    pytest.param(lifecycle.TERMINATE, Outcome.NEED_RETRY, None, None, id="terminate-need-retry"),
+    pytest.param(lifecycle.TERMINATE, Outcome.EXPIRED, A.TERMINATED, R.TERMINATED, id="terminate-expired"),
+    pytest.param(lifecycle.TERMINATE, Outcome.GIVE_UP, A.TERMINATED, R.TERMINATED, id="SB-019"),
+    pytest.param(lifecycle.TERMINATE, Outcome.SKIPPED, None, None, id="SB-020"),
+]
+
+
+@pytest.mark.parametrize(("row", "outcome", "status", "runs"), BEP_1030)
+def test_the_handler_table_is_the_documents(
+    row: AttemptHandler, outcome: Outcome, status: A | None, runs: R | None
+) -> None:
+    assert row.transitions.get(outcome, TransitionStatus()) == TransitionStatus(status, runs)
 
 
 @pytest.mark.parametrize("row", lifecycle.HANDLERS, ids=lambda row: row.name)
-def test_the_handler_table_is_the_documents(row: AttemptHandler) -> None:
-    outcomes = (Outcome.SUCCESS, Outcome.NEED_RETRY, Outcome.EXPIRED, Outcome.GIVE_UP)
-    leads = [row.transitions.get(outcome, TransitionStatus()) for outcome in outcomes]
-    assert tuple(to.status for to in leads) == BEP_1030[row.name]
-    assert all((to.children is None) == (to.status is None) for to in leads)
+def test_the_handler_table_has_only_outcomes_of_its_kind(row: AttemptHandler) -> None:
     assert row.transitions.keys() <= lifecycle.ATTEMPTS.outcomes
 
 
+def test_a_phase_reports_how_its_work_went_and_no_verdict() -> None:
+    """SC-022."""
+    assert sorted(REPORTED) == [Outcome.FAILURE, Outcome.SKIPPED, Outcome.SUCCESS]
+
+
 @pytest.mark.parametrize(
-    ("row", "statuses", "expected"),
+    ("row", "status", "runs", "expected"),
     [
-        (lifecycle.PROMOTE_TO_PREPARED, [R.PREPARED, R.RUNNING], True),
-        (lifecycle.PROMOTE_TO_PREPARED, [R.PREPARED, R.PULLING], False),
-        (lifecycle.PROMOTE_TO_PREPARED, [R.RUNNING, R.TERMINATED], True),
-        (lifecycle.PROMOTE_TO_RUNNING, [R.RUNNING, R.TERMINATED], True),
-        (lifecycle.PROMOTE_TO_RUNNING, [R.RUNNING, R.CREATING], False),
-        (lifecycle.PROMOTE_TO_TERMINATED, [R.TERMINATED, R.CANCELLED], True),
-        (lifecycle.PROMOTE_TO_TERMINATED, [R.TERMINATED, R.TERMINATING], False),
-        (lifecycle.DETECT_TERMINATION, [R.RUNNING, R.RUNNING, R.TERMINATED], True),
-        (lifecycle.DETECT_TERMINATION, [R.RUNNING, R.RUNNING], False),
-        (lifecycle.DETECT_FAILURE, [R.RUNNING, R.TERMINATED], False),
-        (lifecycle.DETECT_FAILURE, [R.RUNNING, R.ERROR], True),
-        (lifecycle.DETECT_COMPLETION, [R.RUNNING, R.TERMINATED], False),
-        (lifecycle.DETECT_COMPLETION, [R.TERMINATED, R.TERMINATED], True),
+        pytest.param(PROMOTE_TO_PREPARED, A.PREPARING, [R.PREPARED, R.RUNNING], A.PREPARED, id="SP-001"),
+        pytest.param(PROMOTE_TO_PREPARED, A.PREPARING, [R.PREPARED, R.PULLING], None, id="SP-002"),
+        pytest.param(PROMOTE_TO_PREPARED, A.SCHEDULED, [R.PREPARED, R.PREPARED], A.PREPARED, id="SP-003"),
+        pytest.param(PROMOTE_TO_PREPARED, A.PREPARING, [R.RUNNING, OVER], A.PREPARED, id="SP-004"),
+        pytest.param(PROMOTE_TO_RUNNING, A.CREATING, [R.RUNNING, OVER], A.RUNNING, id="SP-006"),
+        pytest.param(DETECT_TERMINATION, A.RUNNING, [R.RUNNING, OVER], A.TERMINATING, id="SP-006-next"),
+        pytest.param(PROMOTE_TO_RUNNING, A.CREATING, [R.RUNNING, R.CREATING], None, id="SP-007"),
+        pytest.param(PROMOTE_TO_TERMINATED, A.TERMINATING, [OVER] * 2, A.TERMINATED, id="SP-008"),
+        pytest.param(PROMOTE_TO_TERMINATED, A.TERMINATING, [OVER, R.TERMINATING], None, id="SP-009"),
+        pytest.param(PROMOTE_TO_TERMINATED, A.TERMINATING, [OVER, R.CANCELLED], A.TERMINATED, id="SP-010"),
+        pytest.param(DETECT_TERMINATION, A.RUNNING, [R.RUNNING] * 2 + [OVER], A.TERMINATING, id="SP-011"),
+        pytest.param(DETECT_TERMINATION, A.RUNNING, [R.RUNNING, R.RUNNING], None, id="all-run"),
+        pytest.param(DETECT_FAILURE, A.RUNNING, [R.RUNNING, OVER], None, id="one-is-done"),
+        pytest.param(DETECT_FAILURE, A.RUNNING, [R.RUNNING, R.ERROR], A.TERMINATING, id="one-failed"),
+        pytest.param(DETECT_COMPLETION, A.RUNNING, [R.RUNNING, OVER], None, id="not-all-are-done"),
+        pytest.param(DETECT_COMPLETION, A.RUNNING, [OVER] * 2, A.TERMINATING, id="all-are-done"),
     ],
 )
-def test_runs_promote_their_attempt(row: AttemptPromotion, statuses: list[R], expected: bool) -> None:  # noqa: FBT001 - a table column
-    assert promotes(row, statuses) is expected
+def test_runs_promote_their_attempt(row: AttemptPromotion, status: A, runs: list[R], expected: A | None) -> None:
+    assert status in row.targets
+    assert (row.success if promotes(row, runs) else None) is expected
+
+
+@pytest.mark.parametrize(
+    ("match", "expected"),
+    [
+        pytest.param(Match.ALL, [True, False, False], id="all"),
+        pytest.param(Match.ANY, [True, True, False], id="SP-016"),
+        pytest.param(Match.NOT_ANY, [False, False, True], id="SP-017"),
+    ],
+)
+def test_a_promotion_counts_the_runs_in_its_statuses(match: Match, expected: list[bool]) -> None:
+    row = evolve(DETECT_FAILURE, match=match)
+    all_one_none = [[R.ERROR, R.CANCELLED], [R.ERROR, R.RUNNING], [R.RUNNING, R.RUNNING]]
+    assert [promotes(row, runs) for runs in all_one_none] == expected
 
 
 @pytest.mark.parametrize("row", [*lifecycle.PROMOTIONS, *lifecycle.GANG_PROMOTIONS], ids=lambda row: row.name)
-def test_an_attempt_without_runs_is_never_promoted(row: AttemptPromotion) -> None:
-    assert not promotes(row, [])
+@pytest.mark.parametrize("match", list(Match))
+def test_an_attempt_without_runs_is_never_promoted(row: AttemptPromotion, match: Match) -> None:
+    """SP-014."""
+    assert not promotes(evolve(row, match=match), [])
 
 
 def test_the_first_run_that_ends_ends_a_session() -> None:
@@ -122,6 +174,7 @@ def test_the_first_run_that_ends_ends_a_session() -> None:
 
 
 def test_every_non_terminal_status_has_a_way_out() -> None:
+    """SC-028."""
     ways = {status for row in lifecycle.HANDLERS for status in row.targets if Outcome.EXPIRED in row.transitions}
     ways |= {status for promotion in lifecycle.GANG_PROMOTIONS for status in promotion.targets if promotion.expired}
     running_ends_by_deadline_or_lease = {A.RUNNING}
@@ -132,7 +185,7 @@ def test_every_non_terminal_status_has_a_way_out() -> None:
     ("override", "expected"),
     [
         ({}, HandlerOptions(600.0, 3)),
-        ({"max_retries": None}, HandlerOptions(600.0, None)),
+        pytest.param({"max_retries": None}, HandlerOptions(600.0, None), id="SC-027"),
         ({"max_retries": 2}, HandlerOptions(600.0, 2)),
         ({"timeout_s": 30.0}, HandlerOptions(30.0, 3)),
     ],
@@ -152,9 +205,9 @@ def _row(phase: str = "p", outcome: Outcome = Outcome.NEED_RETRY, code: str = ""
 @pytest.mark.parametrize(
     ("second", "expected"),
     [
-        (_row(at=2.0), True),
-        (_row(outcome=Outcome.SKIPPED), False),
-        (_row(code="other"), False),
+        pytest.param(_row(at=2.0), True, id="SC-011"),
+        pytest.param(_row(outcome=Outcome.SKIPPED), False, id="SC-012"),
+        pytest.param(_row(code="other"), False, id="SC-013"),
         (_row(phase="q"), False),
         (evolve(_row(), to_status=A.SCHEDULED), False),
     ],
@@ -176,6 +229,7 @@ def test_a_skip_for_the_same_reason_is_nothing_new_and_another_reason_is_told() 
 
 
 def test_five_failures_are_one_row_and_the_sixth_gives_up() -> None:
+    """SC-008."""
     last: HistoryRow | None = None
     attempt = Attempt("j", 1)
     outcomes = []
@@ -191,6 +245,7 @@ def test_five_failures_are_one_row_and_the_sixth_gives_up() -> None:
 
 
 def test_a_skip_neither_counts_as_a_try_nor_resets_any_and_a_change_of_status_does() -> None:
+    """SC-005 and SC-007."""
     failed = after_step(Attempt("j", 1), Outcome.NEED_RETRY, None, 1.0)
     assert after_step(failed, Outcome.SKIPPED, None, 2.0).tries == 1
     assert after_step(failed, Outcome.SUCCESS, A.RUNNING, 3.0).tries == 0

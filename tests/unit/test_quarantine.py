@@ -150,6 +150,7 @@ def test_a_row_that_cannot_be_read_keeps_no_controller_from_starting(lab: Lab, s
 
 
 def test_a_job_that_cannot_be_placed_keeps_no_other_from_its_place(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SC-015."""
     begin = gang.begin
 
     def poisoned(spec: Any, job: Any, *about: Any) -> Any:

@@ -133,7 +133,7 @@ def sessions(count: int) -> list[str]:
 
 
 def test_deterministic_jitter_spreads_sessions_and_never_shortens_a_delay() -> None:
-    """RJ-005."""
+    """RJ-005 and RD-012."""
     delays = [delay_s({"retry_delay": 60, "jitter_ratio": 0.25}, session) for session in sessions(1000)]
     assert all(60 <= delay < 75 for delay in delays)
     assert len(set(delays)) >= 500

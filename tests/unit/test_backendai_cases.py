@@ -1,0 +1,41 @@
+"""Every case of Backend.AI's documents is a test that has its id, or is decided otherwise for a reason."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.backendai import CASES, DEVIATIONS
+
+TESTS = Path(__file__).resolve().parents[1]
+OF_DEPLOYMENTS = {"DT", "DE", "RT", "RE"}
+"""Groups about deployments and routes, which there are none of."""
+LEFT = {
+    f"{group}-{number}"
+    for group, numbers in {
+        "RV": "011",
+        "RM": "009 010",
+        "RC": "013",
+        "RD": "002 003 006 007 009 010 011 013 015 016",
+        "RX": "001 002 004 005 007 008",
+        "RA": "001 002 003 004 006 008 010",
+        "RG": "001 002 003",
+        "RK": "002 003",
+        "SP": "020",
+        "SC": "017",
+        "SL": "002 003 005 007 008 009 010 011 012 013 015 017 018",
+        "SQ": "001 002 003 004 005 006 007 008 013 014 015",
+        "PR": "001 003 005 006 007 008",
+    }.items()
+    for number in numbers.split()
+}
+"""Cases that come with the front door."""
+
+
+def test_every_case_has_a_test_with_its_id_or_a_reason() -> None:
+    paths = [path for path in TESTS.rglob("test_*.py") if path != Path(__file__)]
+    named = {name for path in paths for name in re.findall(r"\b[A-Z]{2}-\d{3}\b", path.read_text())}
+    due = {name for name in CASES if name[:2] not in OF_DEPLOYMENTS}
+    assert due - named - DEVIATIONS.keys() - LEFT == set()
+    assert named & DEVIATIONS.keys() == set()
+    assert LEFT | DEVIATIONS.keys() <= due
