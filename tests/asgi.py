@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from anyio.from_thread import BlockingPortal
-    from fastapi import FastAPI
+    from starlette.types import ASGIApp
 
 
 class _Transport(httpx.BaseTransport):
-    def __init__(self, app: FastAPI, portal: BlockingPortal) -> None:
+    def __init__(self, app: ASGIApp, portal: BlockingPortal) -> None:
         self._asgi = httpx.ASGITransport(app=app, raise_app_exceptions=False)
         self._portal = portal
 
@@ -30,7 +30,7 @@ class _Transport(httpx.BaseTransport):
 
 
 @contextmanager
-def asking(app: FastAPI, headers: Mapping[str, str] | None = None) -> Iterator[httpx.Client]:
+def asking(app: ASGIApp, headers: Mapping[str, str] | None = None) -> Iterator[httpx.Client]:
     """Open a client for as long as the context lasts."""
     with (
         start_blocking_portal() as portal,

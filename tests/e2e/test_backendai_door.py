@@ -115,10 +115,12 @@ def test_the_administrator_can_be_another_user_and_a_server_without_the_door_kno
     try:
         server.start()
         ann = server.variables()
+        assert "ann is no admin" in server.log.read_text()
         assert server.call("GET", ANNOUNCEMENT).status_code == 200
         server.end()
         server.environ = {**server.environ, "HOLDFAST_BACKENDAI_OWNER": ""}
         server.start()
+        assert server.log.read_text().count("is no admin") == 1
         assert server.variables()["BACKEND_ACCESS_KEY"] != ann["BACKEND_ACCESS_KEY"]
         url = str(server.address()["url"])
         headers = signed(url, ann["BACKEND_ACCESS_KEY"], ann["BACKEND_SECRET_KEY"], "GET", ANNOUNCEMENT)

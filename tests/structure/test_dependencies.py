@@ -13,7 +13,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "holdfast"
-FOLDERS = {"armada": ("api/armada",), "fluster": ("fluster", "api/connect", "api/fluster", "api/iris")}
+FOLDERS = {
+    "armada": ("api/armada",),
+    "backendai": ("api/backendai",),
+    "fluster": ("fluster", "api/connect", "api/fluster", "api/iris"),
+}
 
 
 def _named(requirement: str) -> str:

@@ -3,12 +3,12 @@
 from uuid import UUID
 
 import pytest
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from holdfast.api.backendai.routing import BackendAiCall, Routes
+from holdfast.api.backendai.routing import BackendAiCall, BackendAiRoutes
 from holdfast.errors import InvalidRequest
 
-ROUTES = Routes()
+ROUTES = BackendAiRoutes()
 ID = "6e3b2cde-5b3e-5a52-9a0a-27b1d7c0a111"
 
 
@@ -73,7 +73,7 @@ def test_a_path_with_a_part_too_few_or_too_many_is_none(path: str) -> None:
 
 
 def test_a_template_is_no_path_of_its_own() -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(InvalidRequest):
         arguments("GET", "/v2/sessions/{session_id}")
 
 
@@ -89,8 +89,14 @@ def test_a_template_is_no_path_of_its_own() -> None:
     ],
 )
 def test_what_its_models_do_not_have_is_refused(method: str, path: str, query: bytes, body: bytes) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(InvalidRequest):
         arguments(method, path, query, body)
+
+
+def test_all_problems_of_a_request_are_told_together_each_with_its_place() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        arguments("PATCH", "/v2/sessions/none", b"unknown=1", b'{"name": 1, "other": 2}')
+    assert [problem.path for problem in caught.value.problems] == ["path.session_id", "query.unknown", "name", "other"]
 
 
 @pytest.mark.parametrize(

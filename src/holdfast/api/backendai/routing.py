@@ -15,12 +15,13 @@ from concurrent.futures import Future
 from typing import Any, TypeVar, get_type_hints
 from urllib.parse import parse_qsl, unquote
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from holdfast.domain.audit import Caller
 from holdfast.domain.record import Struct
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.service.operations.backend import Backend
+from holdfast.wire.problems import invalid
 
 BODY, QUERY = "body", "query"
 _MOST_PARAMETERS = 64
@@ -70,22 +71,33 @@ class BackendAiRoute(Struct, frozen=True):
         """Read the arguments of a call from its request.
 
         Raises:
-            pydantic.ValidationError: They are not valid.
-            InvalidRequest: The query is too long, or a text has a NUL.
+            InvalidRequest: They are not valid; the query is too long, or a text has a NUL.
         """
-        parameters = _read_query(query)
         if _NUL.search(body) or any("\0" in part for part in parts.values()):
             raise InvalidRequest(problems=[Problem("", _HAS_NUL)])
-        arguments: dict[str, Any] = dict(self.parts.model_validate(parts))
-        queried = self.query.model_validate(parameters)
-        if self.query.model_fields:
-            arguments[QUERY] = queried
-        if self.body is not None:
-            arguments[BODY] = self.body.model_validate_json(bytes(body) or b"{}")
-        return arguments
+        problems: list[Mapping[str, Any]] = []
+        path = _checked(problems, "path", self.parts.model_validate, parts)
+        queried = _checked(problems, QUERY, self.query.model_validate, _read_query(query))
+        text = bytes(body) or b"{}"
+        content = None if self.body is None else _checked(problems, BODY, self.body.model_validate_json, text)
+        if problems:
+            raise invalid(problems)
+        models = {QUERY: queried if self.query.model_fields else None, BODY: content}
+        return {**dict(path or ()), **{name: model for name, model in models.items() if model is not None}}
 
 
-class Routes:
+def _checked(
+    problems: list[Mapping[str, Any]], place: str, check: Callable[[Any], BaseModel], value: object
+) -> BaseModel | None:
+    """Check a part of a request; what is wrong with it is added to the problems."""
+    try:
+        return check(value)
+    except ValidationError as error:
+        problems += [{**problem, "loc": (place, *problem["loc"])} for problem in error.errors(include_url=False)]
+        return None
+
+
+class BackendAiRoutes:
     """The calls, by path and method."""
 
     def __init__(self) -> None:
@@ -136,7 +148,7 @@ class Routes:
         return routes
 
 
-ROUTES = Routes()
+ROUTES = BackendAiRoutes()
 """The calls of the door."""
 
 

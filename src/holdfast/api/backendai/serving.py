@@ -10,12 +10,11 @@ import logging
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
 from starlette.datastructures import Headers
 
 from holdfast.api.backendai import problems, system  # noqa: F401 - system registers its calls
 from holdfast.api.backendai.problems import RefusedCall, refusal_of
-from holdfast.api.backendai.routing import ROUTES, BackendAiCall
+from holdfast.api.backendai.routing import ROUTES, BackendAiCall, BackendAiRoutes
 from holdfast.api.backendai.system import hello
 from holdfast.api.budget import AbandonedError, TooLargeError, read_body
 from holdfast.api.connect.landing import Landing
@@ -23,7 +22,6 @@ from holdfast.api.entries import weight_of_json
 from holdfast.domain.record import Struct
 from holdfast.errors import HoldfastError, Internal
 from holdfast.wire.base import as_written
-from holdfast.wire.problems import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -61,8 +59,9 @@ class DoorSetup(Struct, frozen=True):
 class BackendAiDoor:
     """The door while it is open."""
 
-    def __init__(self, setup: DoorSetup) -> None:
+    def __init__(self, setup: DoorSetup, routes: BackendAiRoutes = ROUTES) -> None:
         self._setup = setup
+        self._routes = routes
         self._landing = Landing()
         self.mounts: Mapping[str, ASGIApp] = {"/v2/": self.answer, "/manager/": self.answer}
         """The applications, by path prefix."""
@@ -77,15 +76,12 @@ class BackendAiDoor:
         """Answer a request; a refusal is answered in JSON, too."""
         route: BackendAiRoute | None = None
         try:
-            route, parts = _route_of(scope)
+            route, parts = self._route_of(scope)
             status, body = await self._answered(route, parts, scope, receive)
         except RefusedCall as refusal:
             await _refuse(send, refusal)
         except HoldfastError as error:
             await _refuse(send, _logged(refusal_of(error, *(() if route is None else (route.scope,)))))
-        except ValidationError as error:
-            located = ({**problem, "loc": ("body", *problem["loc"])} for problem in error.errors(include_url=False))
-            await _refuse(send, refusal_of(invalid(located)))
         except TooLargeError as error:
             await _refuse(send, problems.too_large(error.size, error.largest))
         except AbandonedError:
@@ -95,6 +91,18 @@ class BackendAiDoor:
             await _refuse(send, refusal_of(Internal()))
         else:
             await _send(send, status, body, {"content-type": _JSON} if body else {})
+
+    def _route_of(self, scope: Scope) -> tuple[BackendAiRoute, Mapping[str, str]]:
+        method, raw = scope["method"], scope.get("raw_path") or scope["path"].encode()
+        path = raw.partition(b"?")[0].decode("ascii", "replace")
+        routes = self._routes.matching(path)
+        if not routes:
+            raise problems.unknown_path(method, path)
+        if method not in routes:
+            raise problems.wrong_method(method, path, sorted(routes))
+        route, parts = routes[method]
+        scope["route"] = route  # for the metrics, which count by its path
+        return route, parts
 
     async def _answered(
         self, route: BackendAiRoute, parts: Mapping[str, str], scope: Scope, receive: Receive
@@ -134,19 +142,6 @@ class BackendAiDoor:
 
 def _encoded(answer: Answer) -> bytes:
     return b"" if answer is None else as_written(answer)
-
-
-def _route_of(scope: Scope) -> tuple[BackendAiRoute, Mapping[str, str]]:
-    method, raw = scope["method"], scope.get("raw_path") or scope["path"].encode()
-    path = raw.partition(b"?")[0].decode("ascii", "replace")
-    routes = ROUTES.matching(path)
-    if not routes:
-        raise problems.unknown_path(method, path)
-    if method not in routes:
-        raise problems.wrong_method(method, path, sorted(routes))
-    route, parts = routes[method]
-    scope["route"] = route  # for the metrics, which count by its path
-    return route, parts
 
 
 def _logged(refusal: RefusedCall) -> RefusedCall:

@@ -163,9 +163,9 @@ def _lacking(name: str) -> Unavailable:
 
 def _open_backendai(opening: Opening, visitors: Visitors, _: asyncio.AbstractEventLoop) -> Mapping[str, str]:
     from holdfast.api.backendai.serving import BackendAiDoor, DoorSetup
-    from holdfast.app.entrance.keypairs import SignedVisitors, secrets_of_keypairs, write_environment
+    from holdfast.app.entrance.keypairs import SignedVisitors, administrator, secrets_of_keypairs, write_environment
 
-    settings, owner = opening.settings, opening.settings.backendai_owner or opening.entrance.owner.name
+    settings, owner = opening.settings, administrator(opening.settings, visitors)
     keypairs = secrets_of_keypairs(settings)
     access_key = keypairs.access_key(owner)
     write_environment(settings, opening.url, access_key, keypairs.secret(access_key))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
@@ -12,6 +13,7 @@ from holdfast.app.data.datadir import DataDir
 from holdfast.app.data.token import kept_token, write_private
 from holdfast.app.data.trust import trusted_folder
 from holdfast.app.entrance.visitors import Visitors, peer_of
+from holdfast.domain.access import Role
 from holdfast.domain.record import Struct
 from holdfast.errors import Unauthenticated, Unavailable
 from holdfast.service.access.keypairs import KeypairSecrets
@@ -27,6 +29,7 @@ FILE = "backendai.env"
 """The variables by which Backend.AI's client reaches the server as the administrator."""
 _KEY = "backendai-keypairs"
 """The file with the key of the secrets of keypairs."""
+_log = logging.getLogger(__name__)
 _HINT = f"sign it with the keypair in {FILE}, in the server's data directory, or with one of your own"
 
 
@@ -38,6 +41,16 @@ def secrets_of_keypairs(settings: Settings) -> KeypairSecrets:
         Unavailable: It cannot be read or written.
     """
     return KeypairSecrets(kept_token(DataDir(settings.data), _KEY).encode())
+
+
+def administrator(settings: Settings, visitors: Visitors) -> str:
+    """Return the user to whom the administrator's keypair belongs; a warning says if it is none."""
+    owner, access = visitors.entrance.owner, visitors.backend.access
+    name = settings.backendai_owner or owner.name
+    if name != owner.name and Role.ADMIN not in access.recognized(access.user(name)).roles:
+        hint = f"holdfast update settings --access admin=user:{name}"
+        _log.warning("HOLDFAST_BACKENDAI_OWNER: %s is no admin, nor is whoever uses %s: %s", name, FILE, hint)
+    return name
 
 
 def write_environment(settings: Settings, url: str, access_key: str, secret: str) -> None:
