@@ -190,8 +190,8 @@ class Stores(RuleBasedStateMachine):
             {each.key: each for each in attempts},
             {each.uid: each for each in some_runs},
             {each.key: each for each in history},
-            {("e", "n"): node},
-            handled,
+            nodes={("e", "n"): node},
+            handled=handled,
         )
         self.both(lambda store: store.commit(changes))
 

@@ -14,16 +14,25 @@ from holdfast.controller.dependencies import Waits
 from holdfast.controller.families import Families
 from holdfast.controller.work_queue import WorkQueue
 from holdfast.domain.event_mapping import MOVES_TOLD, Outbox, set_log_event, started_event, submitted_event
-from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, HistoryRow, Step, attempt_id
+from holdfast.domain.lifecycle import (
+    ATTEMPT_TERMINAL,
+    RUN_TERMINAL,
+    AttemptStatus,
+    EntityKind,
+    HistoryRow,
+    Step,
+    attempt_id,
+)
 from holdfast.domain.lifecycle.history import rows_for_steps
 from holdfast.domain.placement.fit import Capacity
 from holdfast.domain.placement.nodes import KnownNodes
 from holdfast.domain.placement.scheduling import GroupKey, PendingQueue, RetryBalance, Waiting
 from holdfast.domain.record import evolve
+from holdfast.domain.sessions.records import Chain, first_kernels, first_session
 from holdfast.domain.workloads.gang.flight import waiting_attempt
 from holdfast.domain.workloads.jobset.state import SetLogEntry
 from holdfast.domain.workloads.kubejob.job_status import with_wait_reason
-from holdfast.ports.store import Changes, Snapshot
+from holdfast.ports.store import Changes, LiveSession, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -32,6 +41,7 @@ if TYPE_CHECKING:
     from holdfast.domain.events.registry import EventRecord
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.notifications.notification import Notification
+    from holdfast.domain.sessions.records import Followed, SessionChanges
     from holdfast.domain.workloads.base import Quarantined, Workload
     from holdfast.domain.workloads.jobset.state import JobSet, SetDecision, SetEvent
     from holdfast.domain.workloads.orders import RunOrders
@@ -61,6 +71,8 @@ class ControllerState:
         self.balances: dict[tuple[str, int], RetryBalance] = {}
         self.nodes = KnownNodes()
         self.changes = Changes()
+        self.chains: dict[str, Chain] = {}
+        """The sessions of jobs that are sessions of Backend.AI's users, by job id."""
         self.outbox = Outbox(load_spec)
         self.queue = WorkQueue()
         self.waits = Waits(self.queue)
@@ -76,8 +88,11 @@ class ControllerState:
         runs: dict[str, list[Run]] = {}
         for run in snapshot.runs:
             runs.setdefault(run.job_id, []).append(run)
+        sessions = {live.session.job_id: live for live in snapshot.sessions}
         for job in snapshot.jobs:
             attempt_anyway(job.id, partial(self.admit, job))
+            if job.id in sessions and job.id in self.jobs:
+                attempt_anyway(job.id, partial(self._resume_chain, job, sessions[job.id]))
             attempt = attempts.get(job.id)
             last = snapshot.history.get(attempt_id(job.id, attempt.number if attempt else job.attempt + 1))
             if job.id in self.jobs and (attempt is not None or last is not None):
@@ -85,6 +100,7 @@ class ControllerState:
 
     def drop(self, job_id: str) -> None:
         """Forget a job, except the capacity that its runs use."""
+        self.chains.pop(job_id, None)
         active = self.active.pop(job_id, None)
         if active is not None:
             self.drop_runs(active)
@@ -122,8 +138,32 @@ class ControllerState:
 
     def take_in(self, job: Job) -> None:
         """Take in a job that was just submitted."""
+        session = None if job.id in self.jobs else self.load_spec(job.spec).session
+        if session is not None:
+            first = first_session(job, session)
+            self.chains[job.id] = Chain(session, first, first_kernels(first))
         self.admit(job)
         self.kinds[job.kind].admit(job)
+
+    def follow_session(self, seen: Followed, now: float) -> None:
+        """Bring the sessions of a job up to what became of it."""
+        chain = self.chains.get(seen.job.id)
+        if chain is not None:
+            self._put_sessions(chain.follow(seen, now))
+            if seen.job.terminal:
+                del self.chains[seen.job.id]
+
+    def _put_sessions(self, after: SessionChanges) -> None:
+        changes = self.changes
+        changes.sessions |= after.sessions
+        changes.kernels |= after.kernels
+        changes.retries |= after.retries
+        changes.history |= {row.key: row for row in after.history}
+
+    def _resume_chain(self, job: Job, live: LiveSession) -> None:
+        spec = self.load_spec(job.spec).session
+        if spec is not None:
+            self.chains[job.id] = Chain(spec, live.session, live.kernels, live.last)
 
     def put_job(self, job: Job, ended: Attempt | None = None) -> None:
         """Change a job; ``ended`` is the attempt whose end changes it, if any."""
@@ -340,7 +380,7 @@ class ControllerState:
         """
         before, attempt = active.attempt, steps[-1][1]
         moves = [(step, after.status) for step, after in steps]
-        for row in rows_for_steps(active.last, moves, before.job_id, before.number, before.status):
+        for row in rows_for_steps(active.last, moves, EntityKind.ATTEMPT, attempt_id(*before.key), before.status):
             active.last = self.changes.history[row.kind, row.id, row.seq] = row
         if attempt is before or not kept:
             return
@@ -353,6 +393,8 @@ class ControllerState:
     def put_run(self, active: Active, run: Run) -> None:
         """Change a run, and have its job looked at."""
         self.put_runs(active, (run,))
+        if run.job_id in self.chains:
+            self._put_sessions(self.chains[run.job_id].run_changed(run, run.status_since))
         self.queue.add(active.job.kind, run.job_id, urgent=run.status in RUN_TERMINAL)
 
     def put_runs(self, active: Active, runs: Iterable[Run]) -> None:

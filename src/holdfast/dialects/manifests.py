@@ -12,7 +12,6 @@ from holdfast.dialects.armada.policy import (
     read_nested_policy_manifest,
 )
 from holdfast.dialects.armada.queues import read_queue_manifest as read_armada_queue
-from holdfast.dialects.backendai.entries import read_domain_manifest, write_domain
 from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset.job import API_VERSION as BATCH_VERSION
 from holdfast.dialects.jobset.loading import plain_job_spec
@@ -34,7 +33,6 @@ from holdfast.domain.job import Queue
 from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.sessions.projects import Domain
 from holdfast.domain.suggestion import closest
 from holdfast.domain.terms import entries
 from holdfast.domain.terms.kinds import KINDS
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
 
     from holdfast.dialects.jobset.reading import KubeManifest
 
-Manifest: TypeAlias = JobSpec | ArraySpec | JobSetSpec | RetryPolicy | Queue | FailureCategory | Notifier | Domain
+Manifest: TypeAlias = JobSpec | ArraySpec | JobSetSpec | RetryPolicy | Queue | FailureCategory | Notifier
 """Every result of reading a manifest."""
 
 
@@ -99,7 +97,6 @@ _FORMATS = {
     entries.QUEUE: EntryFormat(read_queue_manifest, write_queue),
     entries.CATEGORY: EntryFormat(read_category_manifest, write_category),
     entries.NOTIFIER: EntryFormat(read_notifier_manifest, write_notifier),
-    entries.DOMAIN: EntryFormat(read_domain_manifest, write_domain),
 }
 
 

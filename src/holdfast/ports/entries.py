@@ -1,4 +1,7 @@
-"""The kinds of entries that operators write, each with its class, for stores and operations."""
+"""The kinds of entries that operators write, each with its class, and the preconditions of their edits.
+
+For stores and operations, and the preconditions for dry runs, too.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,11 @@ from holdfast.domain.job import Queue
 from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import Action, RetryPolicy, Rule
 from holdfast.domain.record import Struct
-from holdfast.domain.sessions.projects import DEFAULT_DOMAIN, Domain
 from holdfast.domain.terms import entries
-from holdfast.domain.workloads.spec import DEFAULT_QUEUE
+from holdfast.errors import AlreadyExists, NotFound, Problem, VersionConflict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterable
 
     from holdfast.domain.terms.entries import EntryInfo
 
@@ -38,8 +40,6 @@ class EntryKind(Struct, Generic[E], frozen=True):
     model: type[E]
     stand_in: Callable[[str], E | None] = lambda _: None
     """Makes the stand-in for an entry that cannot be read, so that the others stay in force."""
-    default: E | None = None
-    """An entry that exists without being written; it can be changed, but not deleted."""
 
 
 def _holding(name: str) -> RetryPolicy:
@@ -50,8 +50,7 @@ def _holding(name: str) -> RetryPolicy:
 CATEGORY = EntryKind(entries.CATEGORY, FailureCategory, lambda name: FailureCategory(name, ()))
 POLICY = EntryKind(entries.POLICY, RetryPolicy, _holding)
 NOTIFIER = EntryKind(entries.NOTIFIER, Notifier)
-DOMAIN = EntryKind(entries.DOMAIN, Domain, lambda name: Domain(name, active=False), Domain(DEFAULT_DOMAIN))
-QUEUE = EntryKind(entries.QUEUE, Queue, lambda name: Queue(name, paused=True, permissions=NOBODY), Queue(DEFAULT_QUEUE))
+QUEUE = EntryKind(entries.QUEUE, Queue, lambda name: Queue(name, paused=True, permissions=NOBODY))
 
 
 def kind_of(info: EntryInfo) -> EntryKind[Any]:
@@ -65,4 +64,34 @@ def kind_of_entry(entry: E) -> EntryKind[E]:
     return next(kind for kind in kinds if kind.model is type(entry))
 
 
-_KINDS: dict[EntryInfo, EntryKind[Any]] = {kind.info: kind for kind in (CATEGORY, POLICY, NOTIFIER, DOMAIN, QUEUE)}
+_KINDS: dict[EntryInfo, EntryKind[Any]] = {kind.info: kind for kind in (CATEGORY, POLICY, NOTIFIER, QUEUE)}
+
+
+def no_such(kind: str, name: str, existing: Iterable[str] = ()) -> NotFound:
+    """Return the error for a name that does not exist, with the existing names."""
+    problems = [Problem("name", f"{kind} {name!r} does not exist", tuple(sorted(existing)))]
+    return NotFound(f"{kind} {name!r} does not exist", problems=problems)
+
+
+def require_presence(kind: str, name: str, *, existing: Collection[str], create: bool | None) -> None:
+    """Check the precondition ``create`` against the existing names.
+
+    Raises:
+        AlreadyExists: It must be new, and exists.
+        NotFound: It must exist, and does not.
+    """
+    if create is True and name in existing:
+        message = f"{kind} {name!r} exists already"
+        raise AlreadyExists(message, problems=[Problem("name", message)], hint="update it instead")
+    if create is False and name not in existing:
+        raise no_such(kind, name, existing)
+
+
+def require_revision(current: RetryPolicy | None, if_match: Collection[str] | None) -> None:
+    """Check that a policy, if it exists, has a revision that its editor knows.
+
+    Raises:
+        VersionConflict: It has another.
+    """
+    if current is not None and if_match is not None and str(current.revision) not in if_match:
+        raise VersionConflict.of(entries.POLICY.noun, current.name, current=str(current.revision))

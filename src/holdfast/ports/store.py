@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job, JobState, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.notifications.notification import Notification
+    from holdfast.domain.sessions.model import Kernel, Session
     from holdfast.domain.workloads.base import Quarantined, Workload
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.errors import HoldfastError
@@ -79,6 +80,8 @@ class Submission(Struct, frozen=True):
     """Idempotency keys of single jobs, by id: if a key is known, its first job is returned instead of a new one."""
     names: Mapping[str, ExternalName] = field(default_factory=dict)
     """External names of jobs, by id: if a name is taken, its present holder is returned instead of a new job."""
+    sessions: Sequence[Session] = ()
+    """The first sessions of jobs that are sessions of Backend.AI's users."""
     callers: Mapping[str, Caller] = field(default_factory=dict)
     """Submitters of single jobs, by id, if they came in different requests; for the audit log."""
 
@@ -91,6 +94,12 @@ class Changes(Struct, gc=True):
     runs: dict[str, Run] = field(default_factory=dict)
     history: dict[tuple[str, str, int], HistoryRow] = field(default_factory=dict)
     """By (kind, id, seq); a merged row replaces its earlier version."""
+    sessions: dict[str, Session] = field(default_factory=dict)
+    """By id."""
+    kernels: dict[str, Kernel] = field(default_factory=dict)
+    """By id."""
+    retries: dict[str, str] = field(default_factory=dict)
+    """The session that each new one retries, by the new one's id; it has the present name and tag of that one."""
     nodes: dict[tuple[str, str], Node] = field(default_factory=dict)
     """By (executor, name)."""
     handled: list[int] = field(default_factory=list)
@@ -129,6 +138,15 @@ _CONTENT = attrgetter(*(name for name in Changes.__struct_fields__ if name != "e
 """The fields that a commit writes; the epoch only identifies the writer."""
 
 
+class LiveSession(Struct, frozen=True):
+    """The current session of an unfinished job."""
+
+    session: Session
+    kernels: Sequence[Kernel]
+    last: Mapping[str, HistoryRow]
+    """The last rows of it and its kernels, by their ids in the history."""
+
+
 class Snapshot(Struct, frozen=True):
     """Everything a controller needs to continue after a restart."""
 
@@ -150,6 +168,8 @@ class Snapshot(Struct, frozen=True):
     """By workload id."""
     losses: Sequence[StoredEvent] = ()
     """The ``node.lost`` events among the last ``RECENT_EVENTS``, in order."""
+    sessions: Sequence[LiveSession] = ()
+    """The current sessions of the jobs above."""
 
     def of(self, kind: type[W]) -> dict[str, W]:
         """Return the workloads of one kind, by id."""

@@ -11,7 +11,7 @@ from holdfast.dialects.manifests import read_one
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act
 from holdfast.errors import InvalidManifest, Problem
-from holdfast.ports.presence import require_presence
+from holdfast.ports.entries import require_presence
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import JobFilter, Submission
 from holdfast.ports.workloads import EVERY

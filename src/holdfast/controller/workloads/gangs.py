@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 from holdfast.compiled.codec import dump_spec
 from holdfast.controller.bounded_cache import BoundedCache
 from holdfast.domain.job import Job, JobState
-from holdfast.domain.lifecycle import RUN_TERMINAL
+from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.placement.scheduling import GroupKey, Waiting
 from holdfast.domain.record import evolve
+from holdfast.domain.sessions.records import Followed
 from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.workloads.children import HELD_WITH_OWNER
 from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.domain.workloads.gang.conclude import next_due, shape_of
 from holdfast.domain.workloads.gang.flight import AttemptContext, Flight
 from holdfast.domain.workloads.gang.reconcile import Intervention, Observed
+from holdfast.domain.workloads.orders import RunOrders
 from holdfast.ports.requests import Request, RequestKind
 
 if TYPE_CHECKING:
@@ -184,7 +186,9 @@ class Gangs:
     def ask(self, request: Request, key: str, now: float) -> None:
         """Cancel, hold, release, retry or preempt a job; gangs support no other request."""
         intervention, job = _ASKED.get(request.kind), self._state.jobs[key]
-        if intervention is None or (intervention is Intervention.RETRY and key in self._state.active):
+        retried = intervention is Intervention.RETRY
+        # A session is retried by its policy alone.
+        if intervention is None or (retried and (key in self._state.active or key in self._state.chains)):
             return
         if intervention is Intervention.RETRY and request.payload:
             job = self._with_spec(job, request.payload)
@@ -270,6 +274,11 @@ class Gangs:
             over = attempt if kept else None
         if at_last:
             self._put_job(job, look.job, over)
+        if job.id in state.chains:
+            orders = RunOrders() if flight is None else flight.orders
+            # The kernels of a session that loses its place wait for other runs.
+            moves = [run for run in orders.moves if not orders.withdraw or run.status is not RunStatus.CANCELLED]
+            state.follow_session(Followed(look.job, orders.steps, moves, look.ended), now)
         if flight is not None and job.id in state.active:
             state.queue.wake_at(GANG, job.id, flight.next_look(now, look.wake_at))
         elif look.job is job:

@@ -18,6 +18,7 @@ from holdfast.domain.lifecycle.table import (
     RequestRow,
     TransitionStatus,
 )
+from holdfast.domain.record import evolve
 
 A, R = AttemptStatus, RunStatus
 AttemptHandler = HandlerRow[AttemptStatus, RunStatus]
@@ -111,7 +112,7 @@ PROMOTIONS: tuple[AttemptPromotion, ...] = (
     PROMOTE_TO_TERMINATED,
     DETECT_TERMINATION,
 )
-"""BEP-1030's four promotions, for sessions: the first kernel that ends also ends the session."""
+"""BEP-1030's four promotions, for sessions: the main kernel's end, or the failure of any, ends the session."""
 
 DETECT_FAILURE = PromotionRow(
     "DetectFailure",
@@ -127,6 +128,7 @@ DETECT_COMPLETION = PromotionRow(
     Match.ALL,
     A.TERMINATING,
 )
+DETECT_FAILURE_TO_PREPARE = evolve(DETECT_FAILURE, targets=frozenset({A.PREPARING, A.PREPARED}))
 GANG_PROMOTIONS: tuple[AttemptPromotion, ...] = (
     DETECT_FAILURE,  # first: an attempt that lost a run is not prepared, although no run is still preparing
     PROMOTE_TO_PREPARED,
@@ -150,6 +152,9 @@ EVICT_JOB = RequestRow("EvictJob", _STOPPED)
 REQUESTS = (CANCEL_JOB, TOTAL_DEADLINE, HOLD_JOB, DRAIN_NODE, PREEMPT_JOB, EVICT_JOB)
 
 ATTEMPTS = Lifecycle(EntityKind.ATTEMPT, JUDGED, HANDLERS, GANG_PROMOTIONS, REQUESTS)
+SESSIONS = Lifecycle(EntityKind.ATTEMPT, JUDGED, HANDLERS, (DETECT_FAILURE_TO_PREPARE, *PROMOTIONS), REQUESTS)
+"""The moves of the attempts of sessions: those of the document, but a kernel that cannot be prepared ends the session,
+which nothing would otherwise."""
 
 ENDING_STATUS: dict[Ending, AttemptStatus] = {
     Ending.SUCCEEDED: A.TERMINATED,

@@ -58,7 +58,7 @@ class HistoryRow(Struct, frozen=True):
 
     @property
     def job_id(self) -> str:
-        """The job whose attempt this is."""
+        """The job that the entity belongs to."""
         return self.id.partition("/")[0]
 
     @property
@@ -93,10 +93,10 @@ def merge_row(last: HistoryRow | None, row: HistoryRow) -> HistoryRow:
 
 
 def rows_for_steps(
-    last: HistoryRow | None, steps: Sequence[tuple[Step, str]], job_id: str, number: int, status: str
+    last: HistoryRow | None, steps: Sequence[tuple[Step, str]], kind: EntityKind, key: str, status: str
 ) -> list[HistoryRow]:
-    """Return the rows to write for the steps of an attempt, each with its target status, starting from ``status``."""
-    kind, key, rows = EntityKind.ATTEMPT, attempt_id(job_id, number), dict[int, HistoryRow]()
+    """Return the rows to write for the steps of an entity, each with its target status, starting from ``status``."""
+    rows = dict[int, HistoryRow]()
     for (phase, outcome, now, code, message, parts), to in steps:
         seq = 0 if last is None else last.seq + 1
         row = HistoryRow(kind, key, seq, phase, status, to, outcome, now, now, code, message, 1, parts)

@@ -24,6 +24,10 @@ class EntityKind(StrEnum):
 
     ATTEMPT = "attempt"
     """Its id is ``<job id>/<number>``."""
+    SESSION = "session"
+    """Its id is ``<job id>/<retry count>``."""
+    KERNEL = "kernel"
+    """Its id is ``<job id>/<retry count>/<rank>``."""
 
 
 class Outcome(StrEnum):

@@ -33,6 +33,8 @@ class RunOrders(Struct, eq=False, gc=True):
     """Uids of runs that have ended and need no more attention, while their attempt continues."""
     steps: list[tuple[Step, Attempt]] = field(default_factory=list)
     """Each step that the attempt takes, and the attempt after it."""
+    moves: list[Run] = field(default_factory=list)
+    """Runs of a session after each change of their status, however briefly they had it; empty for other jobs."""
     tell_again: bool = False
     """Whether its executors are to be sent their orders again."""
     withdraw: bool = False

@@ -10,6 +10,7 @@ from holdfast.domain.job import Resources
 from holdfast.domain.notifier import Notify
 from holdfast.domain.policy.model import BuiltIn, RetryPolicy
 from holdfast.domain.record import Struct, field
+from holdfast.domain.sessions.model import SessionSpec
 from holdfast.domain.terms.settings import Streams, UnknownEnd
 from holdfast.domain.terms.workload_kinds import GANG, KUBEJOB
 from holdfast.domain.workloads.dependencies import Dependency
@@ -123,6 +124,8 @@ class JobSpec(Struct, frozen=True):
     """What its runs run where that is a pod; ``command``, ``env`` and ``resources`` show its main container then."""
     identity: str = ""
     """The group of what its runs may submit by a token of their own; empty: they are given none."""
+    session: SessionSpec | None = None
+    """Set when it is a session of Backend.AI's users."""
     kube: KubeJob | None = None
     """Set when its runs are pods of a Kubernetes Job of its own; jobs of a job set have theirs in the set."""
 

@@ -1,4 +1,4 @@
-"""Edits and reads the catalogue of what operators write, such as queues and retry policies.
+"""Edits and reads the catalogue: queues, retry policies, failure categories and notifiers.
 
 Changing a policy makes a new revision. Policies and categories apply to failures judged after a change.
 """
@@ -16,10 +16,18 @@ from holdfast.domain.job import Queue
 from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import Struct
-from holdfast.domain.sessions.projects import Domain
 from holdfast.errors import Conflict, InvalidManifest
-from holdfast.ports import presence
-from holdfast.ports.entries import CATEGORY, DOMAIN, NOTIFIER, POLICY, QUEUE, E, EntryKind, kind_of_entry
+from holdfast.ports.entries import (
+    CATEGORY,
+    NOTIFIER,
+    POLICY,
+    QUEUE,
+    E,
+    EntryKind,
+    kind_of_entry,
+    require_presence,
+    require_revision,
+)
 from holdfast.service.access.asking import asks
 from holdfast.service.admission.offers import unknown_ceilings
 from holdfast.service.naming import (
@@ -126,9 +134,9 @@ class Entries(Struct, Generic[E], frozen=True):
             if not dry_run:
                 return self.store.put_entry(entry, create=create, caller=caller, if_match=if_match)
             existing = self._own()
-            presence.require_presence(self.kind.info.noun, entry.name, existing=existing, create=create)
+            require_presence(self.kind.info.noun, entry.name, existing=existing, create=create)
             if isinstance(policy := existing.get(entry.name), RetryPolicy):
-                presence.require_revision(policy, if_match)
+                require_revision(policy, if_match)
             return entry
 
     @asks(Right.CHANGE)
@@ -189,12 +197,6 @@ class Categories(Entries[FailureCategory], frozen=True):
         raise Conflict(msg, hint="create a category of that name to replace it")
 
 
-class ProjectDomains(Entries[Domain], frozen=True):
-    """The domains."""
-
-    kind = DOMAIN
-
-
 class Queues(Entries[Queue], frozen=True):
     """The queues."""
 
@@ -218,7 +220,6 @@ class Queues(Entries[Queue], frozen=True):
             "retry policy",
             lambda index: f"spec.retryPolicies[{index}]",
         )
-        problems += unknown_names((entry.domain,), catalogue.of(DOMAIN), "domain", lambda _: "spec.domain")
         problems += unknown_notifiers(entry.notify, catalogue.notifiers)
         if problems:
             msg = f"queue {entry.name!r} is not valid"
@@ -283,7 +284,7 @@ class Notifiers(Entries[Notifier], frozen=True):
 
 
 _OPERATIONS: dict[EntryInfo, type[Entries[Any]]] = {
-    operations.kind.info: operations for operations in (Policies, Categories, ProjectDomains, Queues, Notifiers)
+    operations.kind.info: operations for operations in (Policies, Categories, Queues, Notifiers)
 }
 
 

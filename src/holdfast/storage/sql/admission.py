@@ -29,7 +29,8 @@ from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.errors import AlreadyExists, Conflict, NotFound, Problem, VersionConflict
 from holdfast.ports.requests import RequestKind
 from holdfast.storage.sql import codec, declared, tables
-from holdfast.storage.sql.query import chunks, owners
+from holdfast.storage.sql.batch import chunks
+from holdfast.storage.sql.query import owners
 from holdfast.storage.sql.rows.conditions import in_group
 from holdfast.storage.sql.rows.job_lists import JOBS
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Float, Text, bindparam, case, column, func, insert, literal_column, select, update
 from sqlalchemy.dialects import sqlite
@@ -18,7 +18,7 @@ from holdfast.errors import Internal
 from holdfast.storage.sql import declared, tables
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Dialect, Insert, Table
     from sqlalchemy.dialects import postgresql
@@ -28,9 +28,17 @@ if TYPE_CHECKING:
     Upsert = postgresql.Insert | sqlite.Insert
     AnyInsert = Insert | Upsert
 
+T = TypeVar("T")
 _PLACE = "place"
+_IDS_PER_QUERY = 1000
 REQUEST_NEW, AUDIT_NEW = (tuple(table.columns.keys()[1:]) for table in (tables.requests, tables.audit))
 """The fields of a row that has no number yet."""
+
+
+def chunks(ids: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Split ids into chunks that fit one statement."""
+    for start in range(0, len(ids), _IDS_PER_QUERY):
+        yield ids[start : start + _IDS_PER_QUERY]
 
 
 def _array_of(type_: TypeEngine[Any]) -> TypeEngine[Any]:
@@ -247,6 +255,8 @@ class Batches:
             tables.runs, dialect, but={"job_id", "attempt", "dispatch", "rank", "named", "devices", "token_digest"}
         )
         self.history = _upsert(tables.history, dialect)
+        self.sessions = _upsert(tables.sessions, dialect, but=tables.SESSION_FIXED)
+        self.kernels = _upsert(tables.kernels, dialect, but=tables.KERNEL_FIXED)
         self.nodes = _upsert(tables.nodes, dialect)
         self.events = _numbered_events(dialect)
         self.notifications = _insert_new(tables.notifications, tables.NOTIFICATION_NEW, dialect)

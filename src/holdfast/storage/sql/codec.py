@@ -19,6 +19,8 @@ from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Resources
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, SubStep
 from holdfast.domain.lifecycle.statuses import Interruption
 from holdfast.domain.policy.model import Decision
+from holdfast.domain.sessions.model import Kernel, RetryState, Session, SessionResult, SessionStatus, SessionType
+from holdfast.domain.sessions.policy import SessionRetryPolicy
 from holdfast.domain.shortage import Short
 from holdfast.domain.terms.workload_kinds import JOB_KINDS
 from holdfast.errors import Internal
@@ -48,9 +50,17 @@ class Vocabulary(dict[str, _Word]):
 _STATES = Vocabulary(JobState)
 _ATTEMPT_STATUSES = Vocabulary(AttemptStatus)
 _RUN_STATUSES = Vocabulary(RunStatus)
+_SESSION_STATUSES = Vocabulary(SessionStatus)
+_SESSION_TYPES = Vocabulary(SessionType)
+_RESULTS = Vocabulary(SessionResult)
+_RETRY_STATES = Vocabulary(RetryState)
 _OUTCOMES = Vocabulary(Outcome)
 _KINDS = Vocabulary(EntityKind)
-_STATUSES: Mapping[EntityKind, Mapping[str, str]] = {EntityKind.ATTEMPT: _ATTEMPT_STATUSES}
+_STATUSES: Mapping[EntityKind, Mapping[str, str]] = {
+    EntityKind.ATTEMPT: _ATTEMPT_STATUSES,
+    EntityKind.SESSION: _SESSION_STATUSES,
+    EntityKind.KERNEL: _RUN_STATUSES,
+}
 _ENDINGS = Vocabulary(Ending)
 _NONE_COUNTED: Mapping[str, int] = {}
 """Shared by all jobs without a retry: a million empty dicts take 64 MB."""
@@ -190,6 +200,68 @@ def history_row(row: HistoryRow) -> tuple[Any, ...]:
     )
 
 
+def session_row(session: Session) -> tuple[Any, ...]:
+    """Return a session's row."""
+    return (
+        session.id,
+        session.job_id,
+        session.root_id,
+        session.retry_count,
+        session.parent_id,
+        session.creation_id,
+        storable(session.name),
+        storable(session.tag),
+        session.type._value_,
+        session.user,
+        session.access_key,
+        session.project,
+        session.domain,
+        session.resource_group,
+        session.image,
+        session.cluster_mode,
+        session.cluster_size,
+        session.priority,
+        session.job_priority,
+        session.is_preemptible,
+        session.batch_timeout_s,
+        session.starts_at,
+        session.max_retries,
+        dump_record(session.policy),
+        session.first_attempt,
+        session.status._value_,
+        session.status_since,
+        session.status_info and storable(session.status_info),
+        session.result._value_,
+        session.retry_cause,
+        session.retry_state._value_,
+        session.retry_at,
+        session.created_at,
+        session.started_at,
+        session.terminated_at,
+    )
+
+
+def kernel_row(kernel: Kernel) -> tuple[Any, ...]:
+    """Return a kernel's row."""
+    return (
+        kernel.id,
+        kernel.session_id,
+        kernel.job_id,
+        kernel.retry_count,
+        kernel.rank,
+        kernel.run,
+        kernel.status._value_,
+        kernel.status_since,
+        kernel.status_info and storable(kernel.status_info),
+        kernel.executor,
+        kernel.node,
+        kernel.exit_code,
+        kernel.created_at,
+        kernel.started_at,
+        kernel.terminated_at,
+    )
+
+
 def node_row(node: Node) -> tuple[Any, ...]:
     """Return a node's row."""
     capacity = node.capacity
@@ -253,6 +325,7 @@ class Reader:
 
     def __init__(self) -> None:
         self._words: dict[str, str] = {}
+        self._policies: dict[str, SessionRetryPolicy] = {}
 
     def job(self, row: Row) -> Job:
         """Build a job from its columns and its specification's text; further columns are ignored."""
@@ -366,6 +439,79 @@ class Reader:
             message=message,
             attempts=attempts,
             steps=tuple(SubStep(step, _OUTCOMES[word], *texts) for step, word, *texts in load_json(steps or "[]")),
+        )
+
+    def session(self, row: Row) -> Session:
+        """Build a session from its row."""
+        (
+            key, job_id, _, retry_count, _, created_as, name, tag, kind, user, access_key, project, domain, group,
+            image, mode, size, priority, job_priority, preemptible, timeout_s, starts_at, _, policy, first, status,
+            since, info, result, cause, retry_state, retry_at, created, started, terminated,
+        ) = row  # fmt: skip
+        share = self._words.setdefault
+        return Session(
+            id=key,
+            job_id=job_id,
+            retry_count=retry_count,
+            creation_id=created_as,
+            name=name,
+            tag=share(tag, tag),
+            type=_SESSION_TYPES[kind],
+            user=share(user, user),
+            access_key=share(access_key, access_key),
+            project=share(project, project),
+            domain=share(domain, domain),
+            resource_group=share(group, group),
+            image=share(image, image),
+            cluster_mode=share(mode, mode),
+            cluster_size=size,
+            priority=priority,
+            job_priority=job_priority,
+            is_preemptible=preemptible,
+            batch_timeout_s=timeout_s,
+            starts_at=starts_at,
+            policy=self._policy(policy),
+            first_attempt=first,
+            status=_SESSION_STATUSES[status],
+            status_since=since,
+            status_info=share(info, info),
+            result=_RESULTS[result],
+            retry_cause=cause,
+            retry_state=_RETRY_STATES[retry_state],
+            retry_at=retry_at,
+            created_at=created,
+            started_at=started,
+            terminated_at=terminated,
+        )
+
+    def _policy(self, text: str) -> SessionRetryPolicy:
+        """Build a session's policy; equal ones share one object."""
+        policy = self._policies.get(text)
+        if policy is None:
+            policy = self._policies[text] = load_record(SessionRetryPolicy, text) or SessionRetryPolicy()
+        return policy
+
+    def kernel(self, row: Row) -> Kernel:
+        """Build a kernel from its row."""
+        key, session, job_id, retry_count, rank, run, status, since, info, executor, node, code, *times = row
+        share = self._words.setdefault
+        created, started, terminated = times
+        return Kernel(
+            id=key,
+            session_id=session,
+            job_id=job_id,
+            retry_count=retry_count,
+            rank=rank,
+            run=run,
+            status=_RUN_STATUSES[status],
+            status_since=since,
+            status_info=share(info, info),
+            executor=share(executor, executor),
+            node=share(node, node),
+            exit_code=code,
+            created_at=created,
+            started_at=started,
+            terminated_at=terminated,
         )
 
     def node(self, row: Row) -> Node:

@@ -18,9 +18,10 @@ from holdfast.domain.terms.workload_kinds import UNREAD
 from holdfast.domain.workloads.base import Owner
 from holdfast.errors import Conflict, Internal, NotLeader, Refused
 from holdfast.ports.requests import Request, RequestKind
-from holdfast.ports.store import News, Snapshot
+from holdfast.ports.store import LiveSession, News, Snapshot
 from holdfast.ports.workloads import Left
 from holdfast.storage.sql import codec, declared, tables
+from holdfast.storage.sql.batch import chunks
 from holdfast.storage.sql.damage import UNREADABLE, left_of_job, left_of_owner, refuse, sound
 from holdfast.storage.sql.logs import append_events, recent_losses, set_log_row
 from holdfast.storage.sql.notifications import notification_row
@@ -29,7 +30,6 @@ from holdfast.storage.sql.query import (
     ACTIVE_STATES,
     ATTEMPTS,
     RUNS,
-    chunks,
     going_on,
     read_quarantined,
 )
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
     from holdfast.domain.access import Principal
     from holdfast.domain.job import Job, Run
+    from holdfast.domain.lifecycle import HistoryRow
+    from holdfast.domain.sessions.model import Kernel
     from holdfast.domain.workloads.base import Workload
     from holdfast.errors import HoldfastError
     from holdfast.ports.store import Changes, RunsAs
@@ -87,6 +89,11 @@ _KNOWN = union(
         for table in (tables.jobs, tables.workloads)
     )
 )
+_INHERIT_NAMES = text(
+    "UPDATE sessions SET (name, tag) = (SELECT name, tag FROM sessions AS parent WHERE parent.id = :parent)"
+    " WHERE id = :id"
+)
+"""Clients may have changed the name and the tag of the session that is retried."""
 _NO_SUCH_JOB = "a change is about a job that does not exist"
 _NAMED = 10
 """How many submitters an error about foreign work looks up."""
@@ -97,15 +104,38 @@ _SHOWN = 3
 
 def _last_step(job_id: ColumnElement[str], number: ColumnElement[int]) -> Select[Any]:
     """Select the last step of attempts."""
-    name = job_id.concat("/").concat(cast(number, Text))
-    newest = select(func.max(_earlier.c.seq)).where(_earlier.c.kind == EntityKind.ATTEMPT.value, _earlier.c.id == name)
+    return _last_row(EntityKind.ATTEMPT, job_id.concat("/").concat(cast(number, Text)))
+
+
+def _last_row(kind: EntityKind, name: ColumnElement[str]) -> Select[Any]:
+    """Select the last rows of entities in the history."""
+    newest = select(func.max(_earlier.c.seq)).where(_earlier.c.kind == kind.value, _earlier.c.id == name)
     return select(tables.history).where(
-        tables.history.c.kind == EntityKind.ATTEMPT.value,
+        tables.history.c.kind == kind.value,
         tables.history.c.id == name,
         tables.history.c.seq == newest.correlate_except(_earlier).scalar_subquery(),
     )
 
 
+_sessions, _kernels, _later = tables.sessions, tables.kernels, tables.sessions.alias("later")
+_newest = select(func.max(_later.c.retry_count)).where(_later.c.job_id == _sessions.c.job_id)
+_LIVE_SESSIONS = (
+    select(_sessions)
+    .join(tables.jobs, tables.jobs.c.id == _sessions.c.job_id)
+    .where(
+        tables.jobs.c.state.in_(ACTIVE_STATES),
+        _sessions.c.retry_count == _newest.correlate(_sessions).scalar_subquery(),
+    )
+)
+_live = _LIVE_SESSIONS.subquery("live")
+_LIVE_KERNELS = select(_kernels).join(_live, _live.c.id == _kernels.c.session_id)
+_name_of_session = _live.c.job_id.concat("/").concat(cast(_live.c.retry_count, Text))
+_LAST_OF_SESSIONS = (
+    _last_row(EntityKind.SESSION, _name_of_session).select_from(_live),
+    _last_row(EntityKind.KERNEL, _name_of_session.concat("/").concat(cast(_kernels.c.rank, Text))).select_from(
+        _live.join(_kernels, _live.c.id == _kernels.c.session_id)
+    ),
+)
 _LAST_HISTORY = (
     _last_step(tables.attempts.c.job_id, tables.attempts.c.number).where(tables.ATTEMPT_ACTIVE),
     _last_step(tables.jobs.c.id, tables.jobs.c.attempt + 1).where(
@@ -199,6 +229,8 @@ class SqlControllerStore(StorePart):
             (batches.attempts, [*map(codec.attempt_row, changes.attempts.values())]),
             (batches.runs, [*map(codec.run_row, changes.runs.values())]),
             (batches.history, [*map(codec.history_row, changes.history.values())]),
+            (batches.sessions, [*map(codec.session_row, changes.sessions.values())]),
+            (batches.kernels, [*map(codec.kernel_row, changes.kernels.values())]),
             (batches.nodes, [*map(codec.node_row, changes.nodes.values())]),
             (batches.workloads, [*map(codec.workload_row, changes.workloads.values())]),
             (batches.released, [*zip(changes.quarantined)]),
@@ -226,6 +258,10 @@ class SqlControllerStore(StorePart):
             _require_known(connection, batches, changes)
             for batch, rows in work:
                 batch.run(connection, rows)
+            if changes.retries:
+                connection.execute(
+                    _INHERIT_NAMES, [{"id": child, "parent": of} for child, of in changes.retries.items()]
+                )
             if changes.notifications:
                 batches.notifications.run(connection, [*map(notification_row, changes.notifications)])
             append_events(connection, batches, changes.events.values())
@@ -275,6 +311,7 @@ class _Loading:
         history = {row.id: row for query in _LAST_HISTORY for row in self._sound(query, self._read.history)}
         workloads, unreadable = going_on(self._connection)
         runs += self._last_runs(workloads.values(), {run.uid for run in runs})
+        sessions = self._live_sessions(jobs)
         parts = self._damaged
         return Snapshot(
             jobs,
@@ -285,7 +322,27 @@ class _Loading:
             {**unreadable, **own, **({job.id: parts[job.id] for job in jobs if job.id in parts} if parts else {})},
             read_quarantined(self._connection),
             recent_losses(self._connection),
+            sessions,
         )
+
+    def _live_sessions(self, jobs: Iterable[Job]) -> list[LiveSession]:
+        """Read the current session of each job that has one."""
+        sessions = self._sound(_LIVE_SESSIONS, self._read.session)
+        if not sessions:
+            return []
+        kernels: dict[str, list[Kernel]] = {}
+        for kernel in self._sound(_LIVE_KERNELS, self._read.kernel):
+            kernels.setdefault(kernel.session_id, []).append(kernel)
+        last: dict[str, dict[str, HistoryRow]] = {}
+        for query in _LAST_OF_SESSIONS:
+            for row in self._sound(query, self._read.history):
+                last.setdefault(row.job_id, {})[row.id] = row
+        ids = {job.id for job in jobs}
+        return [
+            LiveSession(session, kernels.get(session.id, ()), last.get(session.job_id, {}))
+            for session in sessions
+            if session.job_id in ids
+        ]
 
     def _jobs(self) -> list[Job]:
         rows = self._connection.execute(_ACTIVE_JOBS, execution_options={"yield_per": _ROWS_AT_A_TIME})

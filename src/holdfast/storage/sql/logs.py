@@ -22,10 +22,9 @@ from holdfast.errors import Internal
 from holdfast.ports.events import EVERYTHING
 from holdfast.ports.store import RECENT_EVENTS
 from holdfast.storage.sql import tables
-from holdfast.storage.sql.batch import AUDIT_NEW
+from holdfast.storage.sql.batch import AUDIT_NEW, chunks
 from holdfast.storage.sql.damage import Damaged, sound
 from holdfast.storage.sql.part import StorePart
-from holdfast.storage.sql.query import chunks
 from holdfast.storage.sql.rows.conditions import in_group, seen_by
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from holdfast.domain.job import JobState
 from holdfast.domain.notifications.notification import DeliveryState, Notification, OutcomeReport, describe_failure
 from holdfast.errors import NotFound
 from holdfast.storage.sql import tables
+from holdfast.storage.sql.batch import chunks
 from holdfast.storage.sql.damage import UNREADABLE, Damaged, sound
 from holdfast.storage.sql.logs import append_audited, append_events
 from holdfast.storage.sql.part import StorePart
-from holdfast.storage.sql.query import chunks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

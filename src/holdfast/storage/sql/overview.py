@@ -12,9 +12,10 @@ from holdfast.compiled.records import storable
 from holdfast.domain.job import JobState
 from holdfast.ports.overview import MOST_RANKS, Latest
 from holdfast.storage.sql import codec, tables
+from holdfast.storage.sql.batch import chunks
 from holdfast.storage.sql.damage import left_of_job, sound
 from holdfast.storage.sql.part import StorePart
-from holdfast.storage.sql.query import ACTIVE_STATES, ATTEMPTS, RUNS, chunks, names_like
+from holdfast.storage.sql.query import ACTIVE_STATES, ATTEMPTS, RUNS, names_like
 from holdfast.storage.sql.rows.conditions import seen_by
 from holdfast.storage.sql.rows.job_lists import JOBS
 

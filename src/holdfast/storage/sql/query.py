@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sqlalchemy import Text, and_, bindparam, func, literal, or_, select
 
@@ -24,6 +24,7 @@ from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Listed
 from holdfast.ports.workloads import EVERY, AskedOf, Unreadable, leave_out
 from holdfast.storage.sql import codec, declared, tables
+from holdfast.storage.sql.batch import chunks
 from holdfast.storage.sql.damage import left_of_job, left_of_owner, refuse, sound, state_left
 from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.rows.conditions import begins_with, in_group, seen_by
@@ -42,14 +43,12 @@ if TYPE_CHECKING:
     from holdfast.ports.store import JobFilter
     from holdfast.ports.workloads import OnUnreadable, W, WorkloadFilter
 
-T = TypeVar("T")
 ATTEMPTS = select(tables.attempts).order_by(tables.attempts.c.job_id, tables.attempts.c.number)
 RUNS = select(tables.runs).order_by(
     tables.runs.c.job_id, tables.runs.c.attempt, tables.runs.c.dispatch, tables.runs.c.rank
 )
 ACTIVE_STATES = tuple(sorted(state.value for state in JobState if state not in JOB_TERMINAL))
 
-_IDS_PER_QUERY = 1000
 _LAST_CHARACTER = "\U0010ffff"
 _SHOWN = 5
 """How many candidates the error about an ambiguous prefix lists."""
@@ -72,22 +71,20 @@ _MOST_NEAR = 300
 _SHORTEST_PREFIX = 6
 
 
-def history_of(job_id: str | ColumnElement[str]) -> ColumnElement[bool]:
-    """Match the history of a job's attempts, whose ids begin with the job's id and a slash."""
+def history_of(
+    job_id: str | ColumnElement[str], kinds: Sequence[EntityKind] = (EntityKind.ATTEMPT,)
+) -> ColumnElement[bool]:
+    """Match the history of a job's attempts, or other parts; their ids begin with the job's id and a slash."""
     history, job = tables.history, literal(job_id) if isinstance(job_id, str) else job_id
     after = job.concat("0")  # The character after the slash.
-    return (history.c.kind == EntityKind.ATTEMPT.value) & (history.c.id > job.concat("/")) & (history.c.id < after)
+    return (
+        history.c.kind.in_([kind.value for kind in kinds]) & (history.c.id > job.concat("/")) & (history.c.id < after)
+    )
 
 
 def read_quarantined(connection: Connection) -> dict[str, Quarantined]:
     """Read which workloads are quarantined, and why."""
     return {row.id: Quarantined(*row) for row in connection.execute(_QUARANTINED)}
-
-
-def chunks(ids: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Split ids into chunks that fit one statement."""
-    for start in range(0, len(ids), _IDS_PER_QUERY):
-        yield ids[start : start + _IDS_PER_QUERY]
 
 
 def names_like(connection: Connection, prefix: str, *, limit: int, is_sqlite: bool) -> Sequence[str]:

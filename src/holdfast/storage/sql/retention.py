@@ -9,13 +9,15 @@ from sqlalchemy import Text, bindparam, delete, func, insert, select, tuple_
 from holdfast.compiled.records import dump_json, load_json
 from holdfast.compiled.workloads import arrays_needed_by, awaited_by, still_awaited
 from holdfast.domain.job import JOB_TERMINAL, JobState
+from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.terms.workload_kinds import ARRAY
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.retention import AwaitedWork, FinishedJob, LedDirectory
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.admission import AFTER, lock_specs
+from holdfast.storage.sql.batch import chunks
 from holdfast.storage.sql.part import StorePart
-from holdfast.storage.sql.query import chunks, history_of, owners
+from holdfast.storage.sql.query import history_of, owners
 from holdfast.storage.sql.rows.job_lists import STATE_UNINDEXED
 from holdfast.storage.sql.submission import delete_unused
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _ENDED_STATES = tuple(sorted(state.value for state in JOB_TERMINAL))
-_FORGET_HISTORY = delete(tables.history).where(history_of(bindparam("job", type_=Text)))
+_FORGET_HISTORY = delete(tables.history).where(history_of(bindparam("job", type_=Text), [*EntityKind]))
 _MAY_NEED_TASKS = (tables.workloads.c.kind == ARRAY) & (
     tables.workloads.c.state.contains('"origins"') | tables.workloads.c.spec.contains(AFTER)
 )

@@ -16,6 +16,7 @@ from holdfast.storage.sql.overview import SqlOverviewStore
 from holdfast.storage.sql.query import SqlQueryStore
 from holdfast.storage.sql.retention import SqlRetentionStore
 from holdfast.storage.sql.rows.endpoints import SqlEndpointStore
+from holdfast.storage.sql.rows.sessions import SqlSessionStore
 from holdfast.storage.sql.submission import SqlSubmissionStore
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class SqlStore(
     SqlNotificationStore,
     SqlFigureStore,
     SqlEndpointStore,
+    SqlSessionStore,
 ):
     """The whole ``Store`` port; safe to use from many threads."""
 

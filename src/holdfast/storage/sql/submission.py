@@ -16,6 +16,7 @@ from holdfast.domain.event_mapping import submitted_event
 from holdfast.domain.events.registry import EventRecord
 from holdfast.domain.events.workloads import JobSetCreated
 from holdfast.domain.record import evolve
+from holdfast.domain.sessions.records import first_kernels
 from holdfast.domain.terms.kinds import info_of
 from holdfast.domain.terms.workload_kinds import GANG, JOBSET
 from holdfast.errors import AlreadyExists, Conflict, NotFound, Problem, VersionConflict
@@ -34,12 +35,11 @@ from holdfast.storage.sql.admission import (
     share_specs,
     take_names,
 )
-from holdfast.storage.sql.batch import REQUEST_NEW
+from holdfast.storage.sql.batch import REQUEST_NEW, chunks
 from holdfast.storage.sql.catalogue.intake import look, take_in
 from holdfast.storage.sql.damage import left_of_owner
 from holdfast.storage.sql.logs import append_audited, append_events
 from holdfast.storage.sql.part import StorePart
-from holdfast.storage.sql.query import chunks
 from holdfast.storage.sql.rows.requests import request_row
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
+    from holdfast.domain.sessions.model import Session
     from holdfast.domain.workloads.base import Workload
     from holdfast.ports.store import Submission
     from holdfast.storage.sql.batch import Batches
@@ -103,6 +104,7 @@ class SqlSubmissionStore(StorePart):
             if submission.newest is not None:
                 require_newest(connection, submission.jobs[0].name, submission.newest)
             append_jobs(connection, self._batches, submission.jobs)
+            append_sessions(connection, self._batches, submission.sessions)
             labels: Rows = [
                 (job_id, key, value) for job_id, pairs in submission.labels.items() for key, value in pairs.items()
             ]
@@ -208,6 +210,13 @@ def append_jobs(connection: Connection, batches: Batches, jobs: Iterable[Job]) -
     batches.new_jobs.run(connection, rows)
 
 
+def append_sessions(connection: Connection, batches: Batches, sessions: Sequence[Session]) -> None:
+    """Insert the first sessions of new jobs, with their kernels."""
+    batches.sessions.run(connection, [*map(codec.session_row, sessions)])
+    kernels = [codec.kernel_row(kernel) for session in sessions for kernel in first_kernels(session)]
+    batches.kernels.run(connection, kernels)
+
+
 def change_specs(connection: Connection, batches: Batches, changed: Sequence[Job]) -> None:
     """Write the new specifications of jobs, and delete the former ones that no other job uses."""
     jobs = tables.jobs
@@ -266,8 +275,9 @@ def _without(submission: Submission, existing: Collection[str]) -> Submission:
         return submission
     labels = {job_id: pairs for job_id, pairs in submission.labels.items() if job_id not in existing}
     names = {job_id: name for job_id, name in submission.names.items() if job_id not in existing}
+    sessions = [session for session in submission.sessions if session.job_id not in existing]
     jobs = [job for job in submission.jobs if job.id not in existing]
-    return evolve(submission, jobs=jobs, labels=labels, names=names)
+    return evolve(submission, jobs=jobs, labels=labels, names=names, sessions=sessions)
 
 
 def _first_jobs(submission: Submission) -> list[str]:

@@ -227,6 +227,90 @@ history = Table(
 )
 """The steps of every entity, by its kind; no foreign keys, because entities are in many tables."""
 
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("job_id", Key, nullable=False),
+    Column("root_id", Key, nullable=False),
+    Column("retry_count", Integer, nullable=False, server_default="0"),
+    Column("parent_session_id", Key),
+    Column("creation_id", Key, nullable=False, unique=True),
+    Column("name", Key, nullable=False),
+    Column("tag", Text, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("user_name", Key, nullable=False),
+    Column("access_key", Text, nullable=False),
+    Column("project", Text, nullable=False),
+    Column("domain", Text, nullable=False),
+    Column("resource_group", Text, nullable=False),
+    Column("image", Text, nullable=False),
+    Column("cluster_mode", Text, nullable=False),
+    Column("cluster_size", Integer, nullable=False),
+    Column("priority", BigInteger, nullable=False),
+    Column("job_priority", Integer, nullable=False),
+    Column("is_preemptible", Boolean, nullable=False),
+    Column("batch_timeout", Integer),
+    Column("starts_at", Double),
+    Column("max_retries", Integer, nullable=False, server_default="0"),
+    Column("retry_policy", Text),
+    Column("first_attempt", Integer, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("status_since", Double, nullable=False),
+    Column("status_info", Text, nullable=False),
+    Column("result", Text, nullable=False),
+    Column("retry_cause", Text),
+    Column("retry_state", Text, nullable=False),
+    Column("retry_at", Double),
+    Column("created_at", Double, nullable=False),
+    Column("started_at", Double),
+    Column("terminated_at", Double),
+    _job_reference(),
+    UniqueConstraint("root_id", "retry_count"),
+    Index(None, "job_id", "retry_count"),
+    Index(None, "created_at", "id"),
+    Index(None, "status", "created_at", "id"),
+    Index(None, "user_name", "created_at", "id"),
+    Index(None, "project", "created_at", "id"),
+    Index(None, "name"),
+    CheckConstraint("retry_count >= 0 AND max_retries >= 0", name="counts"),
+)
+"""Sessions of Backend.AI's users: each is the stretch of a job that one retry count covers."""
+SESSION_NAMED = ("name", "tag")
+"""Written once by the controller; clients may change them."""
+SESSION_FIXED = (
+    "job_id", "root_id", "retry_count", "parent_session_id", "creation_id", *SESSION_NAMED, "type", "user_name",
+    "access_key", "project", "domain", "resource_group", "image", "cluster_mode", "cluster_size", "job_priority",
+    "is_preemptible", "batch_timeout", "starts_at", "max_retries", "retry_policy", "first_attempt", "created_at",
+)  # fmt: skip
+
+kernels = Table(
+    "kernels",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("session_id", Key, nullable=False),
+    Column("job_id", Key, nullable=False, index=True),
+    Column("retry_count", Integer, nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("run", Key, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("status_since", Double, nullable=False),
+    Column("status_info", Text, nullable=False),
+    Column("executor", Text, nullable=False),
+    Column("node", Text, nullable=False),
+    Column("exit_code", Integer),
+    Column("created_at", Double, nullable=False),
+    Column("started_at", Double),
+    Column("terminated_at", Double),
+    _job_reference(),
+    ForeignKeyConstraint(["session_id"], ["sessions.id"], ondelete="CASCADE"),
+    UniqueConstraint("session_id", "rank"),
+    Index(None, "node", "created_at", "id"),
+    CheckConstraint("rank >= 0", name="rank"),
+)
+"""The kernels of sessions: one for each rank, whose runs come and go."""
+KERNEL_FIXED = ("session_id", "job_id", "retry_count", "rank", "created_at")
+
 nodes = Table(
     "nodes",
     metadata,

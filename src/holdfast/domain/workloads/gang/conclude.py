@@ -17,6 +17,7 @@ from holdfast.domain.policy.decide import retry_at as due_at
 from holdfast.domain.policy.decide import summarize_decision
 from holdfast.domain.policy.model import Action, Decision
 from holdfast.domain.record import evolve
+from holdfast.domain.sessions.model import session_id
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.base import Result
 from holdfast.domain.workloads.dependencies import kept_waiting, met_again, met_before
@@ -81,7 +82,7 @@ def conclude(spec: JobSpec, job: Job, over: Over, now: float) -> Concluded:
         if run.outcome is not None:
             ended.append((run.rank, run.outcome))
             succeeded += run.outcome.succeeded
-    if over.runs and succeeded == len(over.runs):
+    if over.runs and (succeeded == len(over.runs) or (spec.session is not None and _main_succeeded(over.runs))):
         status, ended_at = ENDING_STATUS[Ending.SUCCEEDED], over.ended_at(now)
         last = evolve(attempt, status=status, status_since=now, ended_at=ended_at, ending=Ending.SUCCEEDED)
         done = evolve(job, state=JobState.SUCCEEDED, reason="", ended_at=ended_at, updated_at=now)
@@ -94,6 +95,15 @@ def conclude(spec: JobSpec, job: Job, over: Over, now: float) -> Concluded:
     if why is not None and (why is Interruption.HOLD or not endings.failed_by_itself(ended)):
         return _interrupted(spec, job, over, judged, why, ended)
     return fail(spec, job, over, judged, judged_failure(over, judged, ended, now), now)
+
+
+def _main_succeeded(runs: Sequence[Run]) -> bool:
+    """Whether a session's main kernel has done its work before any other failed."""
+    main = next((run.outcome for run in runs if run.rank == 0), None)
+    if main is None or not main.succeeded:
+        return False
+    ended = [(run.rank, run.outcome) for run in runs if run.outcome is not None]
+    return not endings.failed_by_itself([pair for pair in ended if pair[1].ended_at < main.ended_at])
 
 
 def _interrupted(
@@ -109,12 +119,12 @@ def _interrupted(
     if endings.failed_by_itself(ended):
         failed = evolve(last, ending=Ending.FAILED, failure=judged_failure(over, judged, ended, now))
         last = evolve(failed, decision=Decision(Action.HOLD, DecisionCode.INTERRUPTED, reason))
-    elif why in endings.FAILURES:
+    elif why in endings.FAILURES and not (spec.session is not None and why is Interruption.PREEMPT):
         failure = endings.taken(last, ended, why, reason, judged.ruleset.categories)
         return fail(spec, job, over, judged, failure, now)
     else:
         last = endings.interrupted(last, ended, why, reason, now)
-        if why is Interruption.DRAIN and last.failure is not None:
+        if why is Interruption.DRAIN and last.failure is not None and spec.session is None:
             policies = judged.ruleset.policies.about_drain(last.failure)
             if policies is not None:
                 judged = judged._replace(ruleset=evolve(judged.ruleset, policies=policies))
@@ -130,7 +140,8 @@ def _interrupted(
 def fail(spec: JobSpec, job: Job, over: Over, judged: Judgement, failure: Failure, now: float) -> Concluded:
     """Judge a failure and move the job on: retry, hold or give up."""
     attempt, total_s = over.attempt, spec.total_deadline_s
-    decision, history = judge(failure, job, Try(job.id, attempt.number, shape_of(job, spec), over.runs), judged)
+    seed = job.id if spec.session is None else session_id(job.id, job.retries)
+    decision, history = judge(failure, job, Try(seed, attempt.number, shape_of(job, spec), over.runs), judged)
     if total_s is not None and ended_by_total_deadline(spec, failure, counted_from(job), now):
         failure = evolve(failure, message=f"total deadline of {format_duration(total_s)} is over")
         decision = Decision(Action.FAIL, DecisionCode.TOTAL_DEADLINE, failure.message)

@@ -46,6 +46,7 @@ ROWS = {
 """The lifecycle request of each interruption."""
 FAILURES = frozenset({Interruption.PREEMPT, *EVICTIONS})
 """Interruptions that are failures."""
+_ENDED_BY = {Interruption.DRAIN: EndedBy.DRAIN, Interruption.PREEMPT: EndedBy.PREEMPTION}
 _TOLD = frozenset({EndedBy.SUSPENSION, EndedBy.DRAIN, EndedBy.PREEMPTION, EndedBy.EVICTION})
 _NOT_ITS_OWN = _TOLD | {EndedBy.CASCADE, EndedBy.LOST}
 
@@ -124,8 +125,10 @@ def interrupted(
     """
     stopped = [(rank, outcome) for rank, outcome in ended if outcome.ended_by in _TOLD or outcome.lost]
     rank, first = min(stopped, key=lambda pair: (pair[1].ended_at, pair[0]), default=(0, RunOutcome(started=False)))
-    drained = why is Interruption.DRAIN
-    conditions = {FailureCondition.EVICTED} if drained else set()
+    drained = why in _ENDED_BY  # A preemption is no failure only of a session.
+    conditions = set[FailureCondition]()
+    if drained:
+        conditions.add(FailureCondition.EVICTED if why is Interruption.DRAIN else FailureCondition.PREEMPTED)
     if drained and any(outcome.end_unknown for _, outcome in ended):
         conditions |= {FailureCondition.EXECUTOR_LOST, FailureCondition.END_UNKNOWN}
     failure = Failure(
@@ -139,7 +142,7 @@ def interrupted(
         ran_s=first.ran_s,
         failed_at=now,
         message=reason,
-        ended_by=EndedBy.DRAIN if drained else EndedBy.SUSPENSION,
+        ended_by=_ENDED_BY.get(why, EndedBy.SUSPENSION),
     )
     if not drained:
         return evolve(attempt, ending=Ending.CANCELLED if first.started else Ending.NEVER_STARTED, failure=failure)

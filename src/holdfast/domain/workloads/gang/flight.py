@@ -15,6 +15,7 @@ from holdfast.domain.lifecycle import (
     ATTEMPTS,
     RUN_TERMINAL,
     SCHEDULE,
+    SESSIONS,
     START,
     TERMINATE,
     AttemptStatus,
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 KILL_ALLOWANCE_S = 30.0
 """How long a run may take to be confirmed stopped, beyond its executor's lease and its grace, before the attempt ends
 without it."""
+MOST_RETURNS = 3
+"""How often a session may lose its place before it starts; then it fails, so that its policy decides."""
 _PREPARING = frozenset({RunStatus.PREPARING, RunStatus.PULLING})
 _NOT_HANDED_OUT = _PREPARING | {RunStatus.PENDING, RunStatus.SCHEDULED, RunStatus.PREPARED}
 _COUNTED = frozenset({Outcome.NEED_RETRY, Outcome.GIVE_UP, Outcome.EXPIRED})
@@ -91,8 +94,6 @@ class Flight:
         self.attempt = attempt
         self.status = attempt.status
         self.runs = dict(runs)
-        self.children = [run.status for run in runs.values()]
-        """The statuses of its runs."""
         self.orders = RunOrders()
         self.raised: Exception | None = None
         """The exception of a phase: a defect, which counts as its failure."""
@@ -103,6 +104,8 @@ class Flight:
         self._spec = spec
         self._job = job
         self._around = around
+        self.children = self._statuses()
+        """The statuses of its runs."""
 
     @property
     def tries(self) -> int:
@@ -164,7 +167,12 @@ class Flight:
         if step.outcome in _COUNTED:
             step = step._replace(steps=self._unfinished_runs(step.outcome))
         if status is AttemptStatus.PENDING:
-            self.back = step
+            if self._spec.session is not None and before.dispatch > MOST_RETURNS:
+                message = f"it lost its place {MOST_RETURNS} times before it could start: {step.message}"
+                self._cancel_runs(now)
+                self.over = step._replace(message=message)
+            else:
+                self.back = step
             return False
         if to.children is not None:
             self._move_runs(to.children, now)
@@ -175,7 +183,7 @@ class Flight:
         if status is AttemptStatus.RUNNING:
             attempt = evolve(attempt, started_at=max(run.started_at or now for run in self.runs.values()))
         self.attempt, self.status = attempt, attempt.status
-        self.children = [run.status for run in self.runs.values()]
+        self.children = self._statuses()
         self.orders.steps.append((step, attempt))
         return attempt.status is not before.status
 
@@ -197,8 +205,7 @@ class Flight:
     def put_back(self, now: float) -> None:
         """Withdraw it from its places; it was never handed out, and is placed again with fresh uids."""
         if self.back is not None:
-            for run in list(self.runs.values()):
-                self._put(evolve(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now))
+            self._cancel_runs(now)
             self.attempt = evolve(
                 self.attempt, status=AttemptStatus.PENDING, status_since=now, tries=0, message=self.back.message
             )
@@ -209,8 +216,8 @@ class Flight:
         """Move it as far as it can go now."""
         if self.status is AttemptStatus.PREPARING:
             self._prepare(now)
-            self.children = [run.status for run in self.runs.values()]
-        advance(ATTEMPTS, self, now)
+            self.children = self._statuses()
+        advance(ATTEMPTS if self._spec.session is None else SESSIONS, self, now)
 
     def next_look(self, now: float, latest: float | None = None) -> float | None:
         """Return when time alone may move it, at most ``latest``; ``None`` if time does not."""
@@ -226,8 +233,25 @@ class Flight:
             due.append(now + _LOOK_EVERY_S)
         return min(due, default=None)
 
+    def _statuses(self) -> list[RunStatus]:
+        """Return the statuses of the runs that matter to the attempt.
+
+        A session is over when its main kernel has ended or any kernel has failed (BEP-1030's figure), but not when
+        another kernel is done.
+        """
+        runs = self.runs.values()
+        if self._spec.session is None:
+            return [run.status for run in runs]
+        return [run.status for run in runs if run.rank == 0 or run.status is not RunStatus.TERMINATED]
+
+    def _cancel_runs(self, now: float) -> None:
+        for run in list(self.runs.values()):
+            self._put(evolve(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now))
+
     def _put(self, run: Run) -> None:
         self.runs[run.uid] = self.orders.put[run.uid] = run
+        if self._spec.session is not None:
+            self.orders.moves.append(run)
 
     def _move_runs(self, status: RunStatus, now: float) -> None:
         """Move runs that have not ended to a status."""

@@ -15,11 +15,14 @@ from holdfast.domain.policy.builtin import (
 )
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import BuiltIn
+from holdfast.domain.sessions.model import SessionType
+from holdfast.domain.sessions.policy import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.domain.policy.model import RetryPolicy
+    from holdfast.domain.sessions.model import SessionSpec
     from holdfast.domain.workloads.spec import JobSpec
 
 
@@ -37,6 +40,8 @@ def compiled_for(
         missing: Names of policies that do not exist.
         builtin: How much of the built-in policy applies to native jobs; jobs of other systems follow those systems.
     """
+    if spec.session is not None:
+        return PolicySet.compile([_session_policy(spec.session)])
     if spec.no_retry:
         return PolicySet.compile([NO_RETRY])
     policies = [*named, *spec.inline_policies]
@@ -47,6 +52,12 @@ def compiled_for(
         unknown_end=unknown_end_policy(spec, policies),
         missing=missing,
     )
+
+
+def _session_policy(session: SessionSpec) -> RetryPolicy:
+    """Return the one policy of a session; only batch sessions are retried."""
+    asks = session.type is SessionType.BATCH and session.policy.max_retries and session.retries_enabled
+    return compiled(session.policy) if asks else NO_RETRY
 
 
 def _built_in(spec: JobSpec, named: Sequence[RetryPolicy], builtin: BuiltIn) -> RetryPolicy | None:

@@ -17,8 +17,7 @@ from holdfast.domain.audit import Act, Subject
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import evolve
 from holdfast.errors import AlreadyExists, InvalidRequest, Problem
-from holdfast.ports import presence
-from holdfast.ports.entries import kind_of_entry
+from holdfast.ports.entries import kind_of_entry, no_such, require_presence
 from holdfast.storage.sql import declared
 from holdfast.storage.sql.catalogue.kinds import Edit, delete_body, keeping_of, move_version, put_body
 from holdfast.storage.sql.catalogue.reading import CORDON, SETTINGS, read_catalogue, read_pause
@@ -76,7 +75,7 @@ class SqlCatalogueStore(StorePart):
     ) -> E:
         noun, keeping = kind.info.noun, keeping_of(kind)
         with self._editing() as (connection, before):
-            presence.require_presence(noun, name, existing=before.names_of(kind), create=create)
+            require_presence(noun, name, existing=before.names_of(kind), create=create)
             current, this = before.of(kind).get(name), Edit(connection, before, caller)
             entry = edit(current)
             keeping.require_storable(this, current, entry, if_match)
@@ -91,7 +90,7 @@ class SqlCatalogueStore(StorePart):
         with self._database.reading() as connection:
             body = connection.execute(_REVISION, {"of_policy": name, "number": revision}).scalar()
         if body is None:
-            raise presence.no_such(_REVISION_NOUN, f"{name}@{revision}")
+            raise no_such(_REVISION_NOUN, f"{name}@{revision}")
         return load_entry(RetryPolicy, body)
 
     def delete_entry(
@@ -106,7 +105,7 @@ class SqlCatalogueStore(StorePart):
         keeping = keeping_of(kind)
         with self._editing() as (connection, before):
             this = Edit(connection, before, caller)
-            presence.require_presence(kind.info.noun, name, existing=before.names_of(kind), create=False)
+            require_presence(kind.info.noun, name, existing=before.names_of(kind), create=False)
             keeping.require_deletable(this, name, if_match)
             keeping.erase(this, name)
             for change in keeping.release(this, name, detach=detach):
@@ -205,7 +204,7 @@ class SqlTokenStore(SqlCatalogueStore):
 
     def revoke_token(self, name: str, now: float, *, caller: Caller | None = None) -> ApiToken:
         with self._editing() as (connection, before):
-            presence.require_presence(Subject.TOKEN, name, existing=before.tokens.keys(), create=False)
+            require_presence(Subject.TOKEN, name, existing=before.tokens.keys(), create=False)
             token = before.tokens[name]
             if token.revoked_at is None:
                 token = evolve(token, revoked_at=now)

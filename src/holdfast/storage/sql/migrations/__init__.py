@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 
-HEAD = "0046"
+HEAD = "0047"
 """The newest step in ``versions``, or ``BASE``."""
 BASE = "0046"
 """Where the steps begin: a database of this schema opens as it is."""

@@ -1,1 +1,0 @@
-"""What operators write for Backend.AI's users."""
