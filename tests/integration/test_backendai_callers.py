@@ -58,7 +58,8 @@ class Threshold:
         """Return a request, signed by the secret of its access key or another one."""
         date = datetime.fromtimestamp(self.clock.now(), UTC).isoformat()
         call = SignedCall("GET", "/v2/x?y=1", date, HOST, "application/json", "v9")
-        signature = call.signature(secret or KEYPAIRS.secret(access_key), date[:10].replace("-", ""))
+        owner = "ann" if access_key == KEYPAIRS.access_key("ann") else "lab"
+        signature = call.signature(secret or KEYPAIRS.secret(access_key, owner), date[:10].replace("-", ""))
         headers = {
             "host": HOST,
             "date": date,

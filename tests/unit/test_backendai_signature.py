@@ -99,13 +99,14 @@ def test_a_changed_character_anywhere_is_noticed(part: str, place: int, characte
 )
 def test_a_call_is_signed_by_its_own_secret_alone(parts: tuple[str, ...], key: bytes, digit: str, place: int) -> None:
     call, keypairs = SignedCall(*parts), KeypairSecrets(key)
-    secret = keypairs.secret("AKIAEXAMPLE")
+    secret = keypairs.secret("AKIAEXAMPLE", "ann")
     signature = call.signature(secret, DAY)
     credential = read_credential(f"BackendAI signMethod=HMAC-SHA256, credential=AKIAEXAMPLE:{signature}")
     assert (credential.access_key, credential.signature) == ("AKIAEXAMPLE", signature)
     assert is_signed_by(secret, call, credential, DAY)
-    assert not is_signed_by(keypairs.secret("AKIAEXAMPLF"), call, credential, DAY)
-    assert not is_signed_by(KeypairSecrets(key + b"x").secret("AKIAEXAMPLE"), call, credential, DAY)
+    assert not is_signed_by(keypairs.secret("AKIAEXAMPLF", "ann"), call, credential, DAY)
+    assert not is_signed_by(keypairs.secret("AKIAEXAMPLE", "bob"), call, credential, DAY)
+    assert not is_signed_by(KeypairSecrets(key + b"x").secret("AKIAEXAMPLE", "ann"), call, credential, DAY)
     assert not is_signed_by(secret, call, credential, "20261129")
     changed = signature[:place] + digit + signature[place + 1 :]
     assert is_signed_by(secret, call, evolve(credential, signature=changed), DAY) == (changed == signature)
@@ -170,6 +171,9 @@ def test_both_halves_of_a_keypair_are_made_of_the_key() -> None:
     keypairs, others = KeypairSecrets(b"key"), KeypairSecrets(b"another")
     ann, bob = keypairs.access_key("ann"), keypairs.access_key("bob")
     assert len({ann, bob, others.access_key("ann")}) == 3
-    assert (ann[:4], len(ann), len(keypairs.secret(ann))) == ("AKIA", 20, 40)
-    assert len({keypairs.secret(ann), keypairs.secret(bob), others.secret(ann), keypairs.secret("ann")}) == 4
-    assert (keypairs.access_key("ann"), keypairs.secret(ann)) == (ann, KeypairSecrets(b"key").secret(ann))
+    secrets = [
+        maker.secret(key, owner) for maker in (keypairs, others) for key in (ann, bob) for owner in ("ann", "bob")
+    ]
+    assert len(set(secrets)) == len(secrets)
+    assert (ann[:4], len(ann), {*map(len, secrets)}) == ("AKIA", 20, {40})
+    assert (keypairs.access_key("ann"), secrets[0]) == (ann, KeypairSecrets(b"key").secret(ann, "ann"))

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from holdfast.cli.render.output import Output
     from holdfast.client import Client
 
+_SYSTEMS = {"Backendai": "Backend.AI"}
+"""Systems whose names are not those of their doors with a capital."""
+
 
 @dataclass(slots=True)
 class Cli:
@@ -101,7 +104,8 @@ class Cli:
         def tell(url: str, doors: Mapping[str, str], end: str) -> None:
             named = ((*name.capitalize().partition("-"), address) for name, address in doors.items())
             places = "".join(
-                f", for {system}'s clients {'by gRPC ' * bool(how)}at {at}" for system, _, how, at in named
+                f", for {_SYSTEMS.get(system, system)}'s clients {'by gRPC ' * bool(how)}at {at}"
+                for system, _, how, at in named
             )
             self.say(f"holdfast is up at {url}{socket}{places}, API docs at {url}/docs; {end}")
 

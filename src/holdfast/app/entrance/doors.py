@@ -168,7 +168,7 @@ def _open_backendai(opening: Opening, visitors: Visitors, _: asyncio.AbstractEve
     settings, owner = opening.settings, administrator(opening.settings, visitors)
     keypairs = secrets_of_keypairs(settings)
     access_key = keypairs.access_key(owner)
-    write_environment(settings, opening.url, access_key, keypairs.secret(access_key))
+    write_environment(settings, opening.url, access_key, keypairs.secret(access_key, owner))
     signed = SignedVisitors(visitors, keypairs, owner)
     probes, threads = opening.probes, ThreadPoolExecutor(_WORKERS, thread_name_prefix=BACKENDAI)
     door = BackendAiDoor(

@@ -1,4 +1,4 @@
-"""Keypairs of callers that sign: both halves are made from a key, so that no secret is stored.
+"""Keypairs of callers that sign: secrets are made from a key, so that none is stored.
 
 The key is a file of the server's. Whoever reads the database learns no secret; servers that share a database need the
 same key.
@@ -24,9 +24,9 @@ class KeypairSecrets(Struct, frozen=True):
         """Return the access key that a user has without an entry of its own."""
         return f"{ACCESS_KEY_PREFIX}{b32encode(self._digest('owner', owner)[:_ACCESS_KEY_BYTES]).decode()}"
 
-    def secret(self, access_key: str) -> str:
-        """Return the secret of an access key; any access key has one, whether or not anybody owns it."""
-        return urlsafe_b64encode(self._digest("secret", access_key)[:_SECRET_BYTES]).decode()
+    def secret(self, access_key: str, owner: str) -> str:
+        """Return the secret of an access key, which is another one once the key has another owner."""
+        return urlsafe_b64encode(self._digest("secret", access_key, owner)[:_SECRET_BYTES]).decode()
 
-    def _digest(self, purpose: str, name: str) -> bytes:
-        return hmac.digest(self.key, f"{purpose}\0{name}".encode(), "sha256")
+    def _digest(self, *words: str) -> bytes:
+        return hmac.digest(self.key, "\0".join(words).encode(), "sha256")
