@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from hashlib import sha1
 from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.failure import EndedBy, FailureCondition
-from holdfast.domain.job import JobState
+from holdfast.domain.job import JobState, Queue
 from holdfast.domain.lifecycle import EntityKind, RunStatus
+from holdfast.domain.policy.model import Action, RetryPolicy
 from holdfast.domain.record import evolve
 from holdfast.domain.sessions.model import (
     RetryState,
@@ -22,9 +24,10 @@ from holdfast.domain.sessions.model import (
     kernel_id,
     session_id,
 )
-from holdfast.domain.sessions.policy import RetryEligibleCause, SessionRetryPolicy
+from holdfast.domain.sessions.policy import BackoffStrategy, RetryEligibleCause, SessionRetryPolicy
 from holdfast.domain.sessions.records import first_session
 from holdfast.ports.requests import RequestKind
+from holdfast.service.explain import Explainer
 from tests.unit.conftest import Lab, ends_with, exits, job_named
 
 if TYPE_CHECKING:
@@ -211,6 +214,48 @@ def test_the_main_kernel_or_the_failure_of_any_ends_a_session(lab: Lab, *, faili
     assert (session.status, session.result) == (S.TERMINATED, result)
     assert lab.job(job).state is (JobState.FAILED if failing else JobState.SUCCEEDED)
     assert [kernel.rank for kernel in lab.store.kernels_of([session.id])[session.id]] == [0, 1, 2]
+
+
+def test_a_time_limit_counts_as_an_unknown_cause_and_says_what_it_was(lab: Lab) -> None:
+    job = enqueue(lab, "slow", AT_ONCE, exits(0, after_s=100.0), deadline_s=5.0)
+    lab.pass_s(10)
+    first = chain(lab, job)[0]
+    assert told(first) == (S.TERMINATED, SessionResult.FAILURE, "unknown", R.RETRIED)
+
+
+def test_each_session_waits_by_its_own_id_and_count_and_why_says_so(lab: Lab) -> None:
+    policy = SessionRetryPolicy(max_retries=2, retry_delay=10.0, backoff=BackoffStrategy.EXPONENTIAL)
+    job = enqueue(lab, "spread", policy, exits(1))
+    lab.pass_s(100)
+    sessions = chain(lab, job)
+    decisions = [attempt.decision for attempt in Explainer(lab.store).explained(lab.job(job), lab.attempts(job))]
+    for session, decision, base_s in zip(sessions[:2], decisions[:2], (10.0, 20.0), strict=True):
+        number = int(sha1(f"{session.id}{session.retry_count}".encode(), usedforsecurity=False).hexdigest(), 16)
+        assert decision is not None
+        assert decision.delay_s == pytest.approx(base_s + number % round(base_s * 250) / 1000)
+        assert decision.delay_because.endswith(", plus deterministic jitter of up to 25%")
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"type": SessionType.INTERACTIVE}, "only batch sessions are retried"),
+        ({"retries_enabled": False}, "retries of sessions were turned off when it was created"),
+    ],
+)
+def test_why_says_what_keeps_a_session_from_being_retried(lab: Lab, fields: dict[str, object], why: str) -> None:
+    job = enqueue(lab, "once", AT_ONCE, exits(1), **fields)
+    lab.pass_s(10)
+    assert f"It is not retried: {why}." in Explainer(lab.store).why(job).summary
+
+
+def test_neither_the_built_in_nor_the_queues_policies_are_about_sessions(lab: Lab) -> None:
+    lab.store.put_entry(RetryPolicy("eager", default_action=Action.RETRY))
+    lab.store.put_entry(Queue("default", retry_policies=("eager",)))
+    lost = ends_with(FailureCondition.NODE_LOST, EndedBy.LOST)
+    jobs = [enqueue(lab, f"session-{i}", SessionRetryPolicy(), plan) for i, plan in enumerate((lost, exits(1)))]
+    lab.pass_s(60)
+    assert [len(lab.attempts(job)) for job in jobs] == [1, 1]
 
 
 def test_what_a_session_is_survives_in_its_specification(lab: Lab) -> None:

@@ -21,7 +21,7 @@ from holdfast.domain.policy.explain import explain
 from holdfast.domain.policy.model import RetryHistory
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.explanation import Explanation
-from holdfast.domain.workloads.gang.policies import compiled_for, first_policies
+from holdfast.domain.workloads.gang.policies import compiled_for, first_policies, jitter_seed
 from holdfast.errors import NotFound, UnreadableSpec
 from holdfast.service.access.hiding import unnamed, unquoted, without_logs
 from holdfast.service.naming import find_attempt
@@ -134,6 +134,7 @@ class Explainer:
     def _rebuilt(self, job: Job, decision: Decision, failure: Failure, history: RetryHistory) -> Decision | None:
         """Repeat the decision; ``None`` if the policies of that time cannot be found any more."""
         settings = settings_then(decision, self._current().settings)
+        history = evolve(history, seed=jitter_seed(load_spec(job.spec), job.id, history.total))
         for policies in (self._policies_of(job, decision), *self._deciding_alone(job, decision)):
             rebuilt = policies.about_drain(failure) if failure.ended_by is EndedBy.DRAIN else None
             again = decide(rebuilt or policies, failure, history, settings, draw=0.0, explain=True)

@@ -43,6 +43,7 @@ from holdfast.domain.sessions.model import (
     kernel_id,
     session_id,
 )
+from holdfast.domain.sessions.policy import eligible_cause
 from holdfast.domain.sessions.retry_state import state_after
 
 if TYPE_CHECKING:
@@ -288,8 +289,8 @@ class Chain:
         session = evolve(
             session,
             result=result,
-            retry_cause=cause.value if cause is not None else _cancel_cause(attempt),
-            retry_state=state_after(self.spec, failure if failed else None, decision),
+            retry_cause=_cancel_cause(attempt) if cause is None else (eligible_cause(cause) or cause).value,
+            retry_state=state_after(self.spec, failure if failed else None, decision, session.retry_count),
             retry_at=attempt.retry_at if counted else None,
             terminated_at=attempt.ended_at or now,
         )

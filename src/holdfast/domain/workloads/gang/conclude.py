@@ -17,7 +17,6 @@ from holdfast.domain.policy.decide import retry_at as due_at
 from holdfast.domain.policy.decide import summarize_decision
 from holdfast.domain.policy.model import Action, Decision
 from holdfast.domain.record import evolve
-from holdfast.domain.sessions.model import session_id
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.base import Result
 from holdfast.domain.workloads.dependencies import kept_waiting, met_again, met_before
@@ -28,6 +27,7 @@ from holdfast.domain.workloads.gang.endings import (
     ended_by_total_deadline,
     never_started,
 )
+from holdfast.domain.workloads.gang.policies import jitter_seed
 from holdfast.domain.workloads.judge import Judgement, Try, judge, tried_by, turned_down
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _interrupted(
 def fail(spec: JobSpec, job: Job, over: Over, judged: Judgement, failure: Failure, now: float) -> Concluded:
     """Judge a failure and move the job on: retry, hold or give up."""
     attempt, total_s = over.attempt, spec.total_deadline_s
-    seed = job.id if spec.session is None else session_id(job.id, job.retries)
+    seed = jitter_seed(spec, job.id, job.retries)
     decision, history = judge(failure, job, Try(seed, attempt.number, shape_of(job, spec), over.runs), judged)
     if total_s is not None and ended_by_total_deadline(spec, failure, counted_from(job), now):
         failure = evolve(failure, message=f"total deadline of {format_duration(total_s)} is over")

@@ -14,14 +14,13 @@ from holdfast.domain.policy.builtin import (
     unknown_end,
 )
 from holdfast.domain.policy.compiled import PolicySet
-from holdfast.domain.policy.model import BuiltIn
-from holdfast.domain.sessions.model import SessionType
-from holdfast.domain.sessions.policy import compiled
+from holdfast.domain.policy.model import Action, BuiltIn, RetryPolicy, Rule
+from holdfast.domain.sessions.model import SessionType, session_id
+from holdfast.domain.sessions.policy import POLICY_NAME, compiled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.domain.policy.model import RetryPolicy
     from holdfast.domain.sessions.model import SessionSpec
     from holdfast.domain.workloads.spec import JobSpec
 
@@ -55,9 +54,19 @@ def compiled_for(
 
 
 def _session_policy(session: SessionSpec) -> RetryPolicy:
-    """Return the one policy of a session; only batch sessions are retried."""
-    asks = session.type is SessionType.BATCH and session.policy.max_retries and session.retries_enabled
-    return compiled(session.policy) if asks else NO_RETRY
+    """Return the one policy of a session, or one that says why nothing is retried."""
+    if session.type is not SessionType.BATCH:
+        why = "only batch sessions are retried"
+    elif not session.retries_enabled:
+        why = "retries of sessions were turned off when it was created"
+    else:
+        return compiled(session.policy)
+    return RetryPolicy(POLICY_NAME, (Rule(Action.FAIL, "never", hold_reason=why),))
+
+
+def jitter_seed(spec: JobSpec, job_id: str, retry_count: int) -> str:
+    """Return what seeds the jitter of a job's next retry: its id, or that of the session that failed."""
+    return job_id if spec.session is None else session_id(job_id, retry_count)
 
 
 def _built_in(spec: JobSpec, named: Sequence[RetryPolicy], builtin: BuiltIn) -> RetryPolicy | None:
