@@ -22,8 +22,9 @@ from holdfast.domain.placement.cordon import Cordon, Pause
 from holdfast.domain.policy.model import Action, Backoff, ExitCodeOperator, ExitCodes, RetryPolicy, RetrySettings, Rule
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.entries import ENTRIES, EntryInfo
+from holdfast.domain.terms.projects import Domain
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, VersionConflict
-from holdfast.ports.entries import CATEGORY, POLICY, QUEUE, kind_of
+from holdfast.ports.entries import CATEGORY, DOMAIN, POLICY, QUEUE, Entry, kind_of, kind_of_entry
 from holdfast.ports.store import Changes, Submission
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def job(job_id: str, name: str = "a", **given: object) -> Job:
 def test_an_empty_catalogue_has_the_default_queue_and_settings(store: Store) -> None:
     catalogue = store.catalogue()
     assert dict(catalogue.queues) == {"default": Queue("default")}
+    assert dict(catalogue.of(DOMAIN)) == {"default": Domain("default")}
     assert (dict(catalogue.policies), list(catalogue.categories)) == ({}, [])
     assert (catalogue.settings, catalogue.default_policy) == (RetrySettings(), None)
     assert catalogue.version == store.catalogue_version()
@@ -130,13 +132,34 @@ def test_a_queue_may_name_only_policies_that_exist(store: Store) -> None:
     assert set(store.catalogue().queues) == {"default"}
 
 
-def test_the_default_queue_is_changed_but_never_made_or_deleted(store: Store) -> None:
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(Queue("default"), Queue("default", weight=3.0)), (Domain("default"), Domain("default", "everybody"))],
+)
+def test_what_always_exists_is_changed_but_never_made_or_deleted(store: Store, before: Entry, after: Entry) -> None:
+    kind = kind_of_entry(before)
     with pytest.raises(AlreadyExists):
-        store.put_entry(Queue("default"), create=True)
-    store.put_entry(Queue("default", weight=3.0), create=False)
-    with pytest.raises(Conflict):
-        store.delete_entry(QUEUE, "default")
-    assert dict(store.catalogue().queues) == {"default": Queue("default", weight=3.0)}
+        store.put_entry(before, create=True)
+    store.put_entry(after, create=False)
+    with pytest.raises(Conflict, match="cannot be deleted"):
+        store.delete_entry(kind, "default")
+    assert dict(store.catalogue().of(kind)) == {"default": after}
+
+
+def test_a_queue_belongs_to_a_domain_that_exists_and_stays_while_it_does(store: Store) -> None:
+    with pytest.raises(InvalidRequest) as raised:
+        store.put_entry(Queue("gpu", domain="lab"))
+    assert [(problem.path, problem.allowed) for problem in raised.value.problems] == [("domain", ("default",))]
+    lab = Domain("lab", "a laboratory", active=False, session_retry={"max_retries": 2, "max_retry_delay": None})
+    queue = Queue("gpu", domain="lab", session_retry={"eligible_causes": ["unknown"], "max_retry_delay": None})
+    store.put_entry(lab)
+    store.put_entry(queue)
+    assert (store.catalogue().of(DOMAIN)["lab"], store.catalogue().queues["gpu"]) == (lab, queue)
+    with pytest.raises(Conflict, match="'lab' is used by queue 'gpu'"):
+        store.delete_entry(DOMAIN, "lab")
+    store.put_entry(Queue("gpu"))
+    store.delete_entry(DOMAIN, "lab")
+    assert set(store.catalogue().of(DOMAIN)) == {"default"}
 
 
 def test_a_queue_is_deleted_once_its_jobs_have_ended(store: Store) -> None:

@@ -20,6 +20,7 @@ from holdfast.domain.job import JobState, Run
 from holdfast.domain.lifecycle import RunStatus
 from holdfast.domain.record import evolve
 from holdfast.domain.rights import TABLE, WORK, Reach
+from holdfast.domain.terms.entries import DOMAIN
 from holdfast.ports.store import Changes
 from holdfast.service.access.book import FRESH_S
 from holdfast.service.access.tokens import RunTokens
@@ -69,6 +70,7 @@ BODIES: dict[str, dict[str, Any]] = {
         f"/api/v1/{noun}{end}": {**HEADS, "kind": kind, "spec": spec}
         for noun, kind, spec in (
             ("retry-policies", "RetryPolicy", {"rules": []}),
+            ("domains", "Domain", {}),
             ("queues", "Queue", {}),
             ("failure-categories", "FailureCategory", {"rules": [{"onLog": {"pattern": "x"}}]}),
             ("notifiers", "Notifier", {"type": "webhook", "url": "https://example.org"}),
@@ -82,6 +84,7 @@ KINDS = {
     "arrays": Subject.ARRAY,
     "jobsets": Subject.JOB_SET,
     "retry-policies": Subject.POLICY,
+    "domains": DOMAIN.subject,
     "queues": Subject.QUEUE,
     "failure-categories": Subject.CATEGORY,
     "settings": Subject.SETTINGS,

@@ -199,7 +199,7 @@ def test_any_text_is_documents_or_problems(text: str) -> None:
 def test_any_mapping_is_a_manifest_or_problems(value: dict[str, Any]) -> None:
     version = {"apiVersion": "holdfast.dev/v1"}
     shapes: list[dict[str, Any]] = [value, {**version, "kind": value.get("kind"), "spec": value}]
-    for kind in ("Job", "RetryPolicy", "Queue", "FailureCategory"):
+    for kind in ("Job", "RetryPolicy", "Queue", "FailureCategory", "Domain"):
         shapes += [
             {**version, "kind": kind, "metadata": metadata, "spec": value} for metadata in (value, {"name": "x"})
         ]

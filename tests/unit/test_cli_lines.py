@@ -237,7 +237,7 @@ def test_an_unknown_kind_is_answered_with_the_known_ones() -> None:
         ("submit -f /nowhere/jobs.yaml", "/nowhere/jobs.yaml: No such file"),
         ("create", "KIND: give either a kind with names, or files"),
         ("create queue", "NAME: is required; hint: holdfast create queue NAME"),
-        ("create node x", "KIND: 'node' cannot be used with this command; allowed: queues, retrypolicies"),
+        ("create node x", "KIND: 'node' cannot be used with this command; allowed: queues, domains, retrypolicies"),
         ("create queue ml --retry-limit 3", "--retry-limit: does not apply to queues"),
         ("run --memory 2 -- true", "--memory: '2' is 2 bytes; hint: did you mean 2Gi?"),
         ("run --memory 0.5 -- true", "--memory: '0.5' is 0 bytes; hint: did you mean 0.5Gi?"),

@@ -11,13 +11,13 @@ import pytest
 import yaml
 
 from holdfast.cli.printing import print_thing, print_things
-from holdfast.cli.render.catalogue import queue_table
+from holdfast.cli.render.catalogue import entry_table, queue_table
 from holdfast.cli.render.decisions import attempt_line, considered_table
 from holdfast.cli.render.jobs import attempt_table, history_table, job_table
 from holdfast.cli.render.output import Output, plain_table
 from holdfast.cli.render.tree import tree_table
 from holdfast.cli.render.words import ending, span, when
-from holdfast.wire.entries import QueueView
+from holdfast.wire.entries import EntryView, QueueView
 from holdfast.wire.jobs import AttemptView, HistoryEntry, JobSummary
 
 if TYPE_CHECKING:
@@ -166,7 +166,22 @@ def test_the_rules_considered_are_listed_with_their_reasons() -> None:
 
 def test_a_queue_shows_defaults_for_what_it_leaves_open() -> None:
     _, rows = queue_table([QueueView(name="ml", spec={"retryPolicies": ["infra", "net"]})])
-    assert rows == [("ml", "1", "no", "unlimited", "infra,net")]
+    assert rows == [("ml", "default", "1", "no", "unlimited", "infra,net")]
+
+
+def test_an_entry_without_a_table_of_its_own_shows_the_fields_of_its_manifest() -> None:
+    retry = {"max_retries": 2, "max_retry_delay": None, "eligible_causes": ["unknown", "oom_killed"]}
+    views = [
+        EntryView(name="default", spec={"active": True}),
+        EntryView(name="lab", submitted_by="ann", spec={"active": False, "sessionRetry": retry}),
+    ]
+    assert entry_table(views) == (
+        ("NAME", "ACTIVE", "SESSION RETRY", "SUBMITTED BY"),
+        [
+            ("default", "yes", "", ""),
+            ("lab", "no", "max_retries=2,max_retry_delay=null,eligible_causes=unknown,oom_killed", "ann"),
+        ],
+    )
 
 
 def test_off_a_terminal_a_table_is_aligned_and_never_cut() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast.compiled.codec import OperatorSettings, dump_entry, load_entry
+from holdfast.dialects.backendai.entries import write_domain
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.manifests import read_manifest
 from holdfast.dialects.native.catalogue import read_queue_manifest, read_settings, write_queue, write_settings
@@ -27,6 +28,8 @@ from holdfast.domain.policy.model import (
     RetryDefaults,
     RetrySettings,
 )
+from holdfast.domain.record import evolve
+from holdfast.domain.terms.projects import Domain
 from holdfast.errors import InvalidManifest, InvalidRequest, Problem
 from tests.reading import read_manifests
 
@@ -52,12 +55,15 @@ def test_every_field_of_a_queue_is_read_and_written() -> None:
         "retryPolicies": ["infra", "ml"],
         "paused": True,
         "permissions": [{"subjects": ["user:ann", "group:ml"], "verbs": ["submit", "watch"]}],
+        "domain": "research",
+        "sessionRetry": {"max_retries": 2, "max_retry_delay": None},
     }
     queue = read_manifest(manifest("Queue", "q", spec))
     allowed = (Permission(("user:ann", "group:ml"), (Right.SUBMIT, Right.WATCH)),)
     each = UserLimits(Ceiling(cpu_m=500, named=(("licence", 1000),)), max_running_jobs=2)
     most = Ceiling(2500, 1024**3, 2)
-    assert queue == Queue("q", 2.5, most, 7, ("infra", "ml"), paused=True, permissions=allowed, per_user=each)
+    bare = Queue("q", 2.5, most, 7, ("infra", "ml"), paused=True, permissions=allowed, per_user=each)
+    assert queue == evolve(bare, domain="research", session_retry={"max_retries": 2, "max_retry_delay": None})
     assert isinstance(queue, Queue)
     assert read_manifest(manifest("Queue", "q", write_queue(queue))) == queue
 
@@ -101,11 +107,35 @@ def test_a_queue_needs_a_name_only() -> None:
         ({"paused": "yes"}, "spec.paused"),
         ({"retryPolicies": [1]}, "spec.retryPolicies[0]"),
         ({"wieght": 1}, "spec.wieght"),
+        ({"domain": "Research"}, "spec.domain"),
+        ({"sessionRetry": [2]}, "spec.sessionRetry"),
+        ({"sessionRetry": {"retry_delay": 0}}, "spec.sessionRetry.retry_delay"),
         ("fast", "spec"),
     ],
 )
 def test_a_wrong_queue_is_refused(spec: object, path: str) -> None:
     assert [problem.path for problem in problems_of(manifest("Queue", "q", spec))] == [path]
+
+
+def test_every_field_of_a_domain_is_read_and_written() -> None:
+    spec = {"description": "one laboratory", "active": False, "sessionRetry": {"max_retry_delay": None}}
+    domain = read_manifest(manifest("Domain", "lab", spec))
+    assert domain == Domain("lab", "one laboratory", active=False, session_retry={"max_retry_delay": None})
+    assert isinstance(domain, Domain)
+    assert read_manifest(manifest("Domain", "lab", write_domain(domain))) == domain
+    assert read_manifest(manifest("Domain", "lab", None) | {"spec": {}}) == Domain("lab")
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"active": "maybe"}, "spec.active"),
+        ({"sessionRetry": {"retries": 1}}, "spec.sessionRetry.retries"),
+        (3, "spec"),
+    ],
+)
+def test_a_wrong_domain_is_refused(spec: object, path: str) -> None:
+    assert [problem.path for problem in problems_of(manifest("Domain", "lab", spec))] == [path]
 
 
 def test_every_field_of_a_failure_category_is_read_and_written() -> None:

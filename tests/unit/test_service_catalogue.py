@@ -60,10 +60,11 @@ def test_a_policy_that_a_queue_names_stays(store: MemoryStore) -> None:
         Policies(store).delete(BY, "infra")
 
 
-def test_a_queue_names_policies_that_exist_or_all_that_do_not_are_told(store: MemoryStore) -> None:
+def test_a_queue_names_policies_and_a_domain_that_exist_or_all_that_do_not_are_told(store: MemoryStore) -> None:
     with pytest.raises(InvalidManifest) as caught:
-        Queues(store).put(BY, Queue("gpu", retry_policies=("a", "b")))
-    assert [problem.path for problem in caught.value.problems] == ["spec.retryPolicies[0]", "spec.retryPolicies[1]"]
+        Queues(store).put(BY, Queue("gpu", retry_policies=("a", "b"), domain="lab"))
+    paths = ["spec.retryPolicies[0]", "spec.retryPolicies[1]", "spec.domain"]
+    assert [problem.path for problem in caught.value.problems] == paths
 
 
 def test_queues_are_listed_by_name_and_read_one_by_one(store: MemoryStore) -> None:

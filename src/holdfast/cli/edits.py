@@ -1,5 +1,6 @@
-"""Turns the flags of ``create`` and ``update`` into the spec of a queue or a retry policy."""
+"""Turns the flags of ``create`` and ``update`` into the spec of a queue, a domain or a retry policy."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -7,12 +8,13 @@ import typer
 
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import API_VERSION
-from holdfast.cli.nouns import Noun, NounName
+from holdfast.cli.nouns import OF_ENTRIES, Noun, NounName
 from holdfast.cli.options import DryRunOption, FilesOption, LenientOption
 
 Text = str | None
 _NONE = "none"
-_KINDS = {Noun.QUEUE: "Queue", Noun.RETRY_POLICY: "RetryPolicy"}
+EDITED = (Noun.QUEUE, Noun.DOMAIN, Noun.RETRY_POLICY)
+"""The kinds that flags can write."""
 _OF_KIND = {
     "--retry-policy": Noun.QUEUE,
     "--weight": Noun.QUEUE,
@@ -21,16 +23,22 @@ _OF_KIND = {
     "--submissions-per-minute": Noun.QUEUE,
     "--per-user": Noun.QUEUE,
     "--paused": Noun.QUEUE,
+    "--domain": Noun.QUEUE,
     "--retry-limit": Noun.RETRY_POLICY,
     "--default-action": Noun.RETRY_POLICY,
 }
+
+
+_WITH_SESSIONS = (Noun.QUEUE, Noun.DOMAIN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditOptions:
     """The options that ``create`` and ``update`` share."""
 
-    kind: Annotated[Text, typer.Argument(metavar="[KIND]", help="retrypolicy or queue; leave it out with -f.")] = None
+    kind: Annotated[
+        Text, typer.Argument(metavar="[KIND]", help="retrypolicy, queue or domain; leave it out with -f.")
+    ] = None
     names: Annotated[list[str], typer.Argument(metavar="[NAME...]", help="One or more names.")] = field(
         default_factory=list
     )
@@ -65,6 +73,15 @@ class EditOptions:
     paused: Annotated[bool | None, typer.Option("--paused/--no-paused", help="Queue: accept jobs, but start none.")] = (
         None
     )
+    domain: Annotated[Text, typer.Option(metavar="NAME", help="Queue: the domain that it belongs to.")] = None
+    session_retry: Annotated[
+        list[str],
+        typer.Option(
+            metavar="FIELD=VALUE",
+            help="Queue or domain: a default of its sessions' retry policy, such as max_retries=2; VALUE may be null or"
+            " default. Repeatable.",
+        ),
+    ] = field(default_factory=list)
     handler_limit: Annotated[
         list[str],
         typer.Option(
@@ -91,6 +108,7 @@ def spec_of(options: EditOptions, noun: NounName, flags: Flags) -> dict[str, Any
         "--submissions-per-minute": _most("--submissions-per-minute", options.submissions_per_minute, flags),
         "--per-user": limits_of_users({}, options.per_user, flags) if options.per_user else None,
         "--paused": options.paused,
+        "--domain": options.domain,
         "--retry-limit": flags.integer("--retry-limit", options.retry_limit),
         "--default-action": _action(options.default_action, flags),
     }
@@ -98,7 +116,12 @@ def spec_of(options: EditOptions, noun: NounName, flags: Flags) -> dict[str, Any
     for flag in present:
         if _OF_KIND[flag] is not noun:
             flags.wrong(flag, f"does not apply to {noun}", hint=f"it applies to {_OF_KIND[flag]}")
-    return {_field(flag): None if value == _NONE else value for flag, value in present.items()}
+    spec = {_field(flag): None if value == _NONE else value for flag, value in present.items()}
+    if options.session_retry:
+        spec["sessionRetry"] = with_retry_fields({}, options.session_retry, flags)
+        if noun not in _WITH_SESSIONS:
+            flags.wrong("--session-retry", f"does not apply to {noun}", hint="it applies to queues and domains")
+    return spec
 
 
 def with_limits(before: dict[str, Any], edits: list[str], flags: Flags) -> dict[str, Any]:
@@ -135,6 +158,24 @@ def limits_of_users(before: dict[str, Any], edits: list[str], flags: Flags) -> d
     return {name: value for name, value in limits.items() if value != {}}
 
 
+def with_retry_fields(before: dict[str, Any], edits: list[str], flags: Flags) -> dict[str, Any]:
+    """Return a partial retry policy of sessions after edits written as ``FIELD=VALUE``."""
+    fields = dict(before)
+    for name, text in flags.pairs("--session-retry", edits).items():
+        fields.pop(name, None)
+        if text != "default":
+            fields[name] = text.split(",") if name == "eligible_causes" else _scalar(text)
+    return fields
+
+
+def _scalar(text: str) -> object:
+    """Read a number, ``true``, ``false`` or ``null``; anything else is text."""
+    try:
+        return json.loads(text, parse_constant=str)
+    except ValueError:
+        return text
+
+
 def _action(text: str | None, flags: Flags) -> str | None:
     return None if text is None else flags.choice("--default-action", text, ("Retry", "Fail"))
 
@@ -148,7 +189,7 @@ def _field(flag: str) -> str:
 
 def manifest_of(noun: NounName, name: str, spec: dict[str, Any]) -> dict[str, Any]:
     """Wrap a spec in its manifest."""
-    return {"apiVersion": API_VERSION, "kind": _KINDS[noun], "metadata": {"name": name}, "spec": spec}
+    return {"apiVersion": API_VERSION, "kind": OF_ENTRIES[noun].manifest, "metadata": {"name": name}, "spec": spec}
 
 
 def check_target(options: EditOptions, flags: Flags, verb: str) -> None:

@@ -22,6 +22,7 @@ class Noun:
     JOB_SET = NounName(kinds.JOB_SET.plural)
     ARRAY = NounName(kinds.ARRAY.plural)
     QUEUE = NounName(entries.QUEUE.spellings[1])
+    DOMAIN = NounName(entries.DOMAIN.spellings[1])
     RETRY_POLICY = NounName(entries.POLICY.spellings[1])
     NODE = NounName("nodes")
     DEVICE = NounName("devices")

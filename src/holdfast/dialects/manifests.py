@@ -12,6 +12,7 @@ from holdfast.dialects.armada.policy import (
     read_nested_policy_manifest,
 )
 from holdfast.dialects.armada.queues import read_queue_manifest as read_armada_queue
+from holdfast.dialects.backendai.entries import read_domain_manifest, write_domain
 from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset.job import API_VERSION as BATCH_VERSION
 from holdfast.dialects.jobset.loading import plain_job_spec
@@ -36,6 +37,7 @@ from holdfast.domain.record import Struct, evolve
 from holdfast.domain.suggestion import closest
 from holdfast.domain.terms import entries
 from holdfast.domain.terms.kinds import KINDS
+from holdfast.domain.terms.projects import Domain
 from holdfast.domain.workloads.array.model import ArraySpec
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import JobSpec
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 
     from holdfast.dialects.jobset.reading import KubeManifest
 
-Manifest: TypeAlias = JobSpec | ArraySpec | JobSetSpec | RetryPolicy | Queue | FailureCategory | Notifier
+Manifest: TypeAlias = JobSpec | ArraySpec | JobSetSpec | RetryPolicy | Queue | FailureCategory | Notifier | Domain
 """Every result of reading a manifest."""
 
 
@@ -97,6 +99,7 @@ _FORMATS = {
     entries.QUEUE: EntryFormat(read_queue_manifest, write_queue),
     entries.CATEGORY: EntryFormat(read_category_manifest, write_category),
     entries.NOTIFIER: EntryFormat(read_notifier_manifest, write_notifier),
+    entries.DOMAIN: EntryFormat(read_domain_manifest, write_domain),
 }
 
 

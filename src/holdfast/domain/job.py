@@ -6,7 +6,7 @@ Times are seconds since the epoch, UTC.
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - the codec of what is stored looks it up
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from holdfast.domain.access.grants import Permission  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.containers import UNKNOWN, EngineInfo
@@ -26,6 +26,7 @@ from holdfast.domain.notifier import Notify  # noqa: TC001 - the codec of what i
 from holdfast.domain.record import Struct, evolve, field
 from holdfast.domain.shortage import Short  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.terms.kinds import JOB, KindInfo
+from holdfast.domain.terms.projects import DEFAULT_DOMAIN
 from holdfast.domain.terms.resources import UNLIMITED as UNLIMITED  # noqa: PLC0414 - part of this vocabulary
 from holdfast.domain.terms.resources import Amounts as Amounts  # noqa: PLC0414 - part of this vocabulary
 from holdfast.domain.terms.resources import Resources as Resources  # noqa: PLC0414 - part of this vocabulary
@@ -313,6 +314,9 @@ class Queue(Struct, frozen=True):
     max_queued: int | None = None
     """Jobs that wait at once; more are refused when they are submitted."""
     submissions_per_minute: int | None = None
+    domain: str = DEFAULT_DOMAIN
+    session_retry: Mapping[str, Any] = field(default_factory=dict)
+    """The fields that it sets of its sessions' retry policy, as they were written; they replace its domain's."""
 
     @property
     def limits_intake(self) -> bool:

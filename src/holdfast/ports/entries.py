@@ -14,6 +14,8 @@ from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import Action, RetryPolicy, Rule
 from holdfast.domain.record import Struct
 from holdfast.domain.terms import entries
+from holdfast.domain.terms.projects import DEFAULT_DOMAIN, Domain
+from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.errors import AlreadyExists, NotFound, Problem, VersionConflict
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ class EntryKind(Struct, Generic[E], frozen=True):
     model: type[E]
     stand_in: Callable[[str], E | None] = lambda _: None
     """Makes the stand-in for an entry that cannot be read, so that the others stay in force."""
+    default: E | None = None
+    """An entry that exists without being written; it can be changed, but not deleted."""
 
 
 def _holding(name: str) -> RetryPolicy:
@@ -50,7 +54,8 @@ def _holding(name: str) -> RetryPolicy:
 CATEGORY = EntryKind(entries.CATEGORY, FailureCategory, lambda name: FailureCategory(name, ()))
 POLICY = EntryKind(entries.POLICY, RetryPolicy, _holding)
 NOTIFIER = EntryKind(entries.NOTIFIER, Notifier)
-QUEUE = EntryKind(entries.QUEUE, Queue, lambda name: Queue(name, paused=True, permissions=NOBODY))
+DOMAIN = EntryKind(entries.DOMAIN, Domain, lambda name: Domain(name, active=False), Domain(DEFAULT_DOMAIN))
+QUEUE = EntryKind(entries.QUEUE, Queue, lambda name: Queue(name, paused=True, permissions=NOBODY), Queue(DEFAULT_QUEUE))
 
 
 def kind_of(info: EntryInfo) -> EntryKind[Any]:
@@ -64,7 +69,7 @@ def kind_of_entry(entry: E) -> EntryKind[E]:
     return next(kind for kind in kinds if kind.model is type(entry))
 
 
-_KINDS: dict[EntryInfo, EntryKind[Any]] = {kind.info: kind for kind in (CATEGORY, POLICY, NOTIFIER, QUEUE)}
+_KINDS: dict[EntryInfo, EntryKind[Any]] = {kind.info: kind for kind in (CATEGORY, POLICY, NOTIFIER, DOMAIN, QUEUE)}
 
 
 def no_such(kind: str, name: str, existing: Iterable[str] = ()) -> NotFound:

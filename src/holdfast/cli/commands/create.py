@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
-from holdfast.cli.edits import EditOptions, check_target, manifest_of, spec_of, with_limits
+from holdfast.cli.edits import EDITED, EditOptions, check_target, manifest_of, spec_of, with_limits
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import KINDS, read_manifests
-from holdfast.cli.nouns import Noun, read_noun
+from holdfast.cli.nouns import read_noun
 from holdfast.cli.writing import NamedManifest, dry_run_of, write_each, write_manifests
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def create(options: EditOptions, cli: Cli) -> int:
     """Create retry policies, queues, categories, notifiers or job sets, and submit jobs.
 
-    Reads files, or makes a queue or a simple retry policy from flags. A name that already exists is refused; see apply
-    and update.
+    Reads files, or makes a queue, a domain or a simple retry policy from flags. A name that already exists is
+    refused; see apply and update.
     """
     flags = Flags()
     check_target(options, flags, "create")
@@ -37,7 +37,7 @@ def create(options: EditOptions, cli: Cli) -> int:
 
 
 def _from_flags(options: EditOptions) -> list[NamedManifest]:
-    noun = read_noun(options.kind or "", (Noun.QUEUE, Noun.RETRY_POLICY))
+    noun = read_noun(options.kind or "", EDITED)
     flags = Flags()
     spec = spec_of(options, noun, flags)
     if options.handler_limit:

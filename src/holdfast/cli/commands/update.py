@@ -9,7 +9,16 @@ import typer
 
 from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
-from holdfast.cli.edits import EditOptions, check_target, limits_of_users, manifest_of, spec_of, with_limits
+from holdfast.cli.edits import (
+    EDITED,
+    EditOptions,
+    check_target,
+    limits_of_users,
+    manifest_of,
+    spec_of,
+    with_limits,
+    with_retry_fields,
+)
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import read_manifests, tell_warnings
 from holdfast.cli.nouns import Noun, read_noun
@@ -38,7 +47,7 @@ _OF_SETTINGS = (
 _SIGHTS = ("nothing", "existence", "details", "everything")
 _KEPT = frozenset({"access", "othersSee", "warnings"})
 """Fields of the settings that are not sent back: the server keeps the first two, and only answers the third."""
-_UPDATED = (Noun.QUEUE, Noun.RETRY_POLICY, Noun.SETTINGS)
+_UPDATED = (*EDITED, Noun.SETTINGS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +151,8 @@ def _changed(
     spec = {**before, **changes}
     if options.handler_limit:
         spec["handlerLimits"] = with_limits(before.get("handlerLimits", {}), options.handler_limit, Flags())
+    if options.session_retry:
+        spec["sessionRetry"] = with_retry_fields(before.get("sessionRetry", {}), options.session_retry, Flags())
     if options.per_user:
         spec["perUser"] = limits_of_users(before.get("perUser", {}), options.per_user, Flags())
     return NamedManifest(noun, name, manifest_of(noun, name, spec))

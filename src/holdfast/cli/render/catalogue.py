@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.render.words import age, pairs, when
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from holdfast.wire.entries import CategoryView, EntryView, NotifierView, PolicyView, QueueView
 
 
+_WORD = re.compile("(?<=[a-z])(?=[A-Z])")
+"""The place between two words of a field's name."""
+
+
 def _text(value: object, absent: str = "") -> str:
     if value is None:
         return absent
@@ -22,16 +27,29 @@ def _text(value: object, absent: str = "") -> str:
 
 
 def entry_table(entries: Sequence[EntryView]) -> Table:
-    """Tabulate entries of a kind that has no table of its own."""
-    return ("NAME", "SUBMITTED BY"), [(entry.name, entry.submitted_by) for entry in entries]
+    """Tabulate entries of a kind that has no table of its own, with the fields of their manifests."""
+    fields = list(dict.fromkeys(name for entry in entries for name in entry.spec))
+    columns = ("NAME", *(_WORD.sub(" ", name).upper() for name in fields), "SUBMITTED BY")
+    return columns, [
+        (entry.name, *(_cell(entry.spec.get(name)) for name in fields), entry.submitted_by) for entry in entries
+    ]
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ",".join(f"{name}={'null' if part is None else _cell(part)}" for name, part in value.items())
+    return _text(value)
 
 
 def queue_table(queues: Sequence[QueueView]) -> Table:
     """Tabulate queues."""
-    columns = ("NAME", "WEIGHT", "PAUSED", "MAX JOBS", "RETRY POLICIES")
+    columns = ("NAME", "DOMAIN", "WEIGHT", "PAUSED", "MAX JOBS", "RETRY POLICIES")
     rows = [
         (
             queue.name,
+            _text(queue.spec.get("domain"), "default"),
             _text(queue.spec.get("weight"), "1"),
             "yes" if queue.spec.get("paused") else "no",
             _text(queue.spec.get("maxRunningJobs"), "unlimited"),

@@ -8,7 +8,7 @@ from holdfast.dialects.native.access import PERMISSIONS, read_access, read_permi
 from holdfast.dialects.native.envelope import close_envelope, open_envelope
 from holdfast.dialects.native.job import LONGEST_ANNOTATION, MOST_LABELS, read_labels, read_policy_names
 from holdfast.dialects.native.notify import read_notify, write_notify
-from holdfast.dialects.native.policy import HIGHEST_LIMIT, read_backoff
+from holdfast.dialects.native.policy import HIGHEST_LIMIT, SESSION_RETRY, read_backoff, read_session_retry
 from holdfast.dialects.native.resources import MOST_GPUS, plain_amount, read_ceilings, read_named
 from holdfast.dialects.native.writing import write_backoff
 from holdfast.dialects.reading import Fields
@@ -16,6 +16,7 @@ from holdfast.domain.job import Ceiling, Queue, UserLimits
 from holdfast.domain.lifecycle import ATTEMPTS, SCHEDULE
 from holdfast.domain.policy.model import BuiltIn, RetryDefaults, RetrySettings
 from holdfast.domain.suggestion import closest
+from holdfast.domain.terms.projects import DEFAULT_DOMAIN
 from holdfast.domain.units import format_duration
 from holdfast.errors import InvalidRequest, Problem
 
@@ -108,6 +109,8 @@ def read_queue_manifest(value: Mapping[str, Any], *, path: str, problems: list[P
         annotations=spec.mapping("annotations", most=MOST_LABELS, longest=LONGEST_ANNOTATION),
         max_queued=spec.integer("maxQueued", low=0, high=MOST_JOBS),
         submissions_per_minute=spec.integer("submissionsPerMinute", low=0, high=MOST_JOBS),
+        domain=spec.name("domain") or DEFAULT_DOMAIN,
+        session_retry=read_session_retry(spec),
     )
     close_envelope(opened)
     return queue if len(problems) == before else None
@@ -144,6 +147,10 @@ def write_queue(queue: Queue) -> dict[str, Any]:
         spec["perUser"] = per_user
     if queue.retry_policies:
         spec["retryPolicies"] = list(queue.retry_policies)
+    if queue.domain != DEFAULT_DOMAIN:
+        spec["domain"] = queue.domain
+    if queue.session_retry:
+        spec[SESSION_RETRY] = dict(queue.session_retry)
     if queue.handler_limits:
         spec[FIELD] = write_handler_limits(queue.handler_limits)
     if queue.notify:

@@ -31,9 +31,10 @@ from holdfast.domain.policy.model import (
     Rule,
 )
 from holdfast.domain.record import Struct
+from holdfast.domain.sessions.policy import partial
 from holdfast.domain.terms.settings import UnknownEnd
 from holdfast.domain.units import parse_memory
-from holdfast.errors import Problem
+from holdfast.errors import InvalidPolicy, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,6 +44,7 @@ MOST_RULES = 1000
 HIGHEST_LIMIT = 1_000_000_000
 HIGHEST_MULTIPLIER = 1000.0
 HIGHEST_GROWTH = 1000.0
+SESSION_RETRY = "sessionRetry"
 _DEFAULT_BACKOFF = Backoff()
 
 
@@ -312,3 +314,15 @@ def read_policy_manifest(
     if warnings is not None and policy is not None:
         warnings.extend(policy_warnings(policy, f"{path}.spec" if path else "spec"))
     return policy if len(problems) == before else None
+
+
+def read_session_retry(fields: Fields, name: str = SESSION_RETRY) -> dict[str, Any]:
+    """Read some fields of a retry policy of sessions; one that is null is not the same as one left out."""
+    value = fields.raw(name)
+    if value is None:
+        return {}
+    try:
+        return partial(value, fields.at(name))
+    except InvalidPolicy as error:
+        fields.problems.extend(error.problems)
+        return {}

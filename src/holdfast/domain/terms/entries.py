@@ -1,4 +1,4 @@
-"""The names of each kind of entry that operators write: queues, policies, failure categories, notifiers.
+"""The names of each kind of entry that operators write, such as queues and retry policies.
 
 Addresses, commands, rights, events and the audit log use these names. The class of an entry is in ``ports/entries.py``
 (``EntryKind``), how its manifest is read and written in ``dialects/manifests.py``, and what is particular about it in a
@@ -59,7 +59,8 @@ NOTIFIER = EntryInfo(
     manifest="Notifier",
     private=True,
 )
+DOMAIN = EntryInfo(noun="domain", plural="domains", spellings=("domain", "domains"), manifest="Domain")
 QUEUE = EntryInfo(noun="queue", plural="queues", spellings=("queue", "queues", "q"), manifest="Queue")
 
-ENTRIES = {info.subject: info for info in (CATEGORY, POLICY, NOTIFIER, QUEUE)}
-"""All kinds, in the order in which ``apply`` writes them: policies name categories, queues name both and notifiers."""
+ENTRIES = {info.subject: info for info in (CATEGORY, POLICY, NOTIFIER, DOMAIN, QUEUE)}
+"""All kinds, in the order in which ``apply`` writes them: policies name categories, queues name all four."""

@@ -1,4 +1,4 @@
-"""Edits and reads the catalogue: queues, retry policies, failure categories and notifiers.
+"""Edits and reads the catalogue of what operators write, such as queues and retry policies.
 
 Changing a policy makes a new revision. Policies and categories apply to failures judged after a change.
 """
@@ -16,9 +16,11 @@ from holdfast.domain.job import Queue
 from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import Struct
+from holdfast.domain.terms.projects import Domain
 from holdfast.errors import Conflict, InvalidManifest
 from holdfast.ports.entries import (
     CATEGORY,
+    DOMAIN,
     NOTIFIER,
     POLICY,
     QUEUE,
@@ -197,6 +199,12 @@ class Categories(Entries[FailureCategory], frozen=True):
         raise Conflict(msg, hint="create a category of that name to replace it")
 
 
+class ProjectDomains(Entries[Domain], frozen=True):
+    """The domains."""
+
+    kind = DOMAIN
+
+
 class Queues(Entries[Queue], frozen=True):
     """The queues."""
 
@@ -220,6 +228,7 @@ class Queues(Entries[Queue], frozen=True):
             "retry policy",
             lambda index: f"spec.retryPolicies[{index}]",
         )
+        problems += unknown_names((entry.domain,), catalogue.of(DOMAIN), "domain", lambda _: "spec.domain")
         problems += unknown_notifiers(entry.notify, catalogue.notifiers)
         if problems:
             msg = f"queue {entry.name!r} is not valid"
@@ -284,7 +293,7 @@ class Notifiers(Entries[Notifier], frozen=True):
 
 
 _OPERATIONS: dict[EntryInfo, type[Entries[Any]]] = {
-    operations.kind.info: operations for operations in (Policies, Categories, Queues, Notifiers)
+    operations.kind.info: operations for operations in (Policies, Categories, ProjectDomains, Queues, Notifiers)
 }
 
 

@@ -18,9 +18,9 @@ from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import evolve
 from holdfast.domain.rights import refusal_of
-from holdfast.domain.workloads.spec import DEFAULT_QUEUE
+from holdfast.domain.terms.projects import Domain
 from holdfast.errors import Conflict, Forbidden, InvalidRequest, Problem
-from holdfast.ports.entries import NOTIFIER, POLICY, QUEUE, E, EntryKind, require_revision
+from holdfast.ports.entries import DOMAIN, NOTIFIER, POLICY, QUEUE, E, EntryKind, require_revision
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.admission import is_retried_in
 from holdfast.storage.sql.damage import sound
@@ -74,6 +74,10 @@ class Keeping(Generic[E]):
 
     def require_deletable(self, edit: Edit, name: str, if_match: Collection[str] | None) -> None:
         """Refuse to delete an entry that is protected or that the caller may not delete."""
+        del edit, if_match
+        if self.kind.default is not None and name == self.kind.default.name:
+            message = f"{self.kind.info.noun} {name!r} always exists; it cannot be deleted"
+            raise Conflict(message)
 
     def erase(self, edit: Edit, name: str) -> None:
         """Delete the row. The statement waits for transactions that hold it, so what follows sees their work."""
@@ -141,12 +145,12 @@ class _Queues(Keeping[Queue]):
     ) -> None:
         del if_match
         _require_policies(entry, edit.before.policies.keys())
+        _require_domain(entry, edit.before.of(DOMAIN).keys())
         _require_notifiers(entry, edit.before.notifiers.keys())
         _require_right_to_permissions(edit.caller, current, entry)
 
     def require_deletable(self, edit: Edit, name: str, if_match: Collection[str] | None) -> None:
-        del if_match
-        _require_not_default_queue(name)
+        super().require_deletable(edit, name, if_match)
         creator = edit.before.submitters.get(f"{QUEUE.info.noun} {name}")
         _require_right_to_delete(edit.caller, edit.before.queues[name], creator)
 
@@ -161,15 +165,24 @@ class _Queues(Keeping[Queue]):
         return ()
 
 
+class _Domains(Keeping[Domain]):
+    def release(self, edit: Edit, name: str, *, detach: bool) -> Sequence[AuditedChange | None]:
+        del detach
+        _require_unused("domain", name, (queue for queue in edit.before.queues.values() if queue.domain == name))
+        return ()
+
+
 class _Notifiers(Keeping[Notifier]):
     def release(self, edit: Edit, name: str, *, detach: bool) -> Sequence[AuditedChange | None]:
         del detach
-        _require_unused_notifier(name, queues=edit.before.queues.values())
+        queues = edit.before.queues.values()
+        _require_unused("notifier", name, (queue for queue in queues if any(wish.to == name for wish in queue.notify)))
         return ()
 
 
 _OWN: dict[str, Keeping[Any]] = {
-    keeping.kind.info.subject: keeping for keeping in (_Policies(POLICY), _Queues(QUEUE), _Notifiers(NOTIFIER))
+    keeping.kind.info.subject: keeping
+    for keeping in (_Policies(POLICY), _Queues(QUEUE), _Domains(DOMAIN), _Notifiers(NOTIFIER))
 }
 
 
@@ -240,6 +253,18 @@ def _require_policies(queue: Queue, existing: Collection[str]) -> None:
         raise InvalidRequest(message, problems=problems, hint="create the policy first")
 
 
+def _require_domain(queue: Queue, existing: Collection[str]) -> None:
+    """Check that the domain of a queue exists.
+
+    Raises:
+        InvalidRequest: It does not.
+    """
+    if queue.domain not in existing:
+        problem = Problem("domain", f"domain {queue.domain!r} does not exist", tuple(sorted(existing)))
+        message = f"queue {queue.name!r} names a domain that does not exist"
+        raise InvalidRequest(message, problems=[problem], hint="create the domain first")
+
+
 def _require_notifiers(queue: Queue, existing: Collection[str]) -> None:
     """Check that the notifiers of a queue exist.
 
@@ -256,15 +281,15 @@ def _require_notifiers(queue: Queue, existing: Collection[str]) -> None:
         raise InvalidRequest(message, problems=problems, hint="create the notifier first")
 
 
-def _require_unused_notifier(name: str, *, queues: Iterable[Queue]) -> None:
-    """Check that no queue names a notifier to be deleted.
+def _require_unused(noun: str, name: str, queues: Iterable[Queue]) -> None:
+    """Check that no queue names an entry to be deleted.
 
     Raises:
-        Conflict: A queue does.
+        Conflict: These queues do.
     """
-    users = [f"queue {queue.name!r}" for queue in queues if any(wish.to == name for wish in queue.notify)]
+    users = [f"queue {queue.name!r}" for queue in queues]
     if users:
-        message = f"notifier {name!r} is used by {', '.join(users)}"
+        message = f"{noun} {name!r} is used by {', '.join(users)}"
         raise Conflict(message, hint="take it out there first")
 
 
@@ -310,17 +335,6 @@ def names_policy(workload: Owner, policy: str) -> bool:
 
 def _user(noun: str, name: str, key: str) -> str:
     return f"{noun} {name!r} ({key})"
-
-
-def _require_not_default_queue(name: str) -> None:
-    """Refuse to delete the default queue.
-
-    Raises:
-        Conflict: It is the default queue.
-    """
-    if name == DEFAULT_QUEUE:
-        message = f"queue {name!r} is where jobs without a queue go; it cannot be deleted"
-        raise Conflict(message)
 
 
 def require_no_owners(name: str, owners: Iterable[Owner]) -> None:

@@ -11,11 +11,9 @@ from holdfast.compiled.codec import OperatorSettings, load_entry
 from holdfast.domain.access import Role
 from holdfast.domain.access.tokens import ApiToken
 from holdfast.domain.audit import Subject
-from holdfast.domain.job import Queue
 from holdfast.domain.placement.cordon import Cordon, Pause
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.entries import ENTRIES
-from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.errors import UnreadableSpec
 from holdfast.ports.catalogue import Catalogue
 from holdfast.ports.entries import E, kind_of
@@ -72,7 +70,7 @@ class _EntryReader:
             return instead
 
     def entries(self, kind: EntryKind[E], rows: Iterable[Sequence[Any]]) -> dict[str, E]:
-        entries_read = dict[str, E]()
+        entries_read = {} if kind.default is None else {kind.default.name: kind.default}
         for name, text, submitter, *revision in rows:
             what = f"{kind.info.noun} {name}"
             if submitter:
@@ -97,7 +95,6 @@ def read_catalogue(connection: Connection) -> Catalogue:
     for kind, *row in connection.execute(_ENTRIES):
         rows.setdefault(kind, []).append(row)
     entries = {subject: read.entries(kind_of(info), rows.get(subject, ())) for subject, info in ENTRIES.items()}
-    entries[Subject.QUEUE] = {DEFAULT_QUEUE: Queue(DEFAULT_QUEUE), **entries[Subject.QUEUE]}
     categories = sorted(entries[Subject.CATEGORY].values(), key=attrgetter("precedence", "name"))
     entries[Subject.CATEGORY] = {category.name: category for category in categories}
     cordons = {

@@ -1,0 +1,1 @@
+"""What operators write for Backend.AI's users."""
