@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ssl
 import stat
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import httpx
+import pytest
 
 from tests.e2e.backendai_stage import BackendAiServer, door, signed
+from tests.e2e.test_network import EVERYWHERE, TOKEN, issue
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,6 +111,31 @@ def test_the_administrators_keypair_is_private_and_stays_valid_over_restarts(doo
     after = door.variables()
     assert {**after, "BACKEND_ENDPOINT": ""} == {**before, "BACKEND_ENDPOINT": ""}
     assert door.call("GET", ANNOUNCEMENT).status_code == 200
+
+
+def test_others_call_by_tls_at_a_name_of_the_server_and_with_a_signature_alone(tmp_path: Path) -> None:
+    cert, key = issue(tmp_path)
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    token.chmod(0o600)
+    server = BackendAiServer(tmp_path, HOLDFAST_TOKEN_FILE=str(token), HOLDFAST_HOSTS="localhost,lab.example")
+    flags = ("--listen", f"{EVERYWHERE}:0", "--tls-cert", str(cert), "--tls-key", str(key))
+    server.words = (*server.words[:-2], *flags)
+    try:
+        server.start()
+        url = server.variables()["BACKEND_ENDPOINT"]
+        assert url.startswith("https://localhost:")
+        trusting = ssl.create_default_context(cafile=str(cert))
+        assert server.call("GET", ANNOUNCEMENT, verify=trusting).status_code == 200
+        assert httpx.get(url, verify=trusting).json()["version"] == "v9.20250722"
+        assert problem(httpx.get(f"{url}{ANNOUNCEMENT}", verify=trusting))[0] == 401
+        with pytest.raises(httpx.TransportError):
+            httpx.get(url.replace("https", "http"))
+        by_socket = httpx.HTTPTransport(uds=f"{server.data}/holdfast.sock")
+        with httpx.Client(transport=by_socket, base_url="http://localhost") as account:
+            assert account.get(ANNOUNCEMENT).status_code == 200
+    finally:
+        server.clean_up()
 
 
 def test_the_administrator_can_be_another_user_and_a_server_without_the_door_knows_none_of_it(tmp_path: Path) -> None:

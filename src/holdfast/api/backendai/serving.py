@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.service.operations.backend import Backend
 
+PREFIXES = ("/v2/", "/admin/gql", "/manager/")
 LARGEST_BODY = 4 * 1024 * 1024
 """Bytes."""
 _JSON = "application/json"
@@ -63,7 +64,7 @@ class BackendAiDoor:
         self._setup = setup
         self._routes = routes
         self._landing = Landing()
-        self.mounts: Mapping[str, ASGIApp] = {"/v2/": self.answer, "/manager/": self.answer}
+        self.mounts: Mapping[str, ASGIApp] = dict.fromkeys(PREFIXES, self.answer)
         """The applications, by path prefix."""
         self.pages: Mapping[str, ASGIApp] = {"/": hello}
         """The applications, by path, that browsers do not see."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 
@@ -29,6 +31,7 @@ FILE = "backendai.env"
 """The variables by which Backend.AI's client reaches the server as the administrator."""
 _KEY = "backendai-keypairs"
 """The file with the key of the secrets of keypairs."""
+_ANY = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not listened on
 _log = logging.getLogger(__name__)
 _HINT = f"sign it with the keypair in {FILE}, in the server's data directory, or with one of your own"
 
@@ -61,7 +64,7 @@ def write_environment(settings: Settings, url: str, access_key: str, secret: str
         Unavailable: The file cannot be written.
     """
     variables = {
-        "BACKEND_ENDPOINT": url,
+        "BACKEND_ENDPOINT": _reachable(url, settings),
         "BACKEND_ENDPOINT_TYPE": "api",
         "BACKEND_ACCESS_KEY": access_key,
         "BACKEND_SECRET_KEY": secret,
@@ -73,6 +76,16 @@ def write_environment(settings: Settings, url: str, access_key: str, secret: str
     except OSError as error:
         msg = f"cannot write {path}: {error.strerror}"
         raise Unavailable(msg) from error
+
+
+def _reachable(url: str, settings: Settings) -> str:
+    """Return a server's address with a name in place of "any address of this machine"."""
+    split = urlsplit(url)
+    host = split.hostname or ""
+    if host not in _ANY:
+        return url
+    name = settings.hosts[0] if settings.hosts else socket.gethostname()
+    return f"{split.scheme}://{name}:{split.port}"
 
 
 class SignedVisitors(Struct, frozen=True):
