@@ -26,6 +26,8 @@ from holdfast.domain.sessions.model import (
 )
 from holdfast.domain.sessions.policy import BackoffStrategy, RetryEligibleCause, SessionRetryPolicy
 from holdfast.domain.sessions.records import first_session
+from holdfast.domain.units import format_instant
+from holdfast.domain.workloads.gang.conclude import until_start
 from holdfast.ports.requests import RequestKind
 from holdfast.service.explain import Explainer
 from tests.unit.conftest import Lab, ends_with, exits, job_named
@@ -58,7 +60,8 @@ def enqueue(
 
     def with_session(submission: Submission) -> tuple[str, ...]:
         first = [first_session(job, session, name=name, tag="mine") for job in submission.jobs]
-        return submit(evolve(submission, sessions=first))
+        jobs = [until_start(spec, job, lab.clock.now()) for job in submission.jobs]
+        return submit(evolve(submission, jobs=jobs, sessions=first))
 
     lab.store.submit = with_session  # type: ignore[method-assign] # the lab submits jobs alone
     try:
@@ -263,3 +266,42 @@ def test_what_a_session_is_survives_in_its_specification(lab: Lab) -> None:
     session = load_spec(lab.job(job).spec).session
     assert session is not None
     assert session.policy == SOON
+
+
+def test_a_session_with_a_start_time_waits_for_it_and_then_runs(lab: Lab) -> None:
+    starts_at = lab.clock.now() + 100.0
+    job = enqueue(lab, "later", SOON, exits(0), starts_at=starts_at, total_deadline_s=50.0)
+    lab.pass_s(95.0)
+    assert (lab.job(job).state, lab.job(job).reason) == (JobState.WAITING, f"waits until {format_instant(starts_at)}")
+    assert chain(lab, job)[0].status is S.PENDING
+    lab.restart_controller()
+    lab.pass_s(20.0)
+    [session] = chain(lab, job)
+    assert session.result is SessionResult.SUCCESS
+    assert session.started_at == pytest.approx(starts_at, abs=2.0)
+
+
+def test_holding_and_releasing_a_session_does_not_start_it_before_its_time(lab: Lab) -> None:
+    job = enqueue(lab, "held", SOON, exits(0), starts_at=lab.clock.now() + 100.0)
+    lab.ask(RequestKind.HOLD, job)
+    lab.pass_s(5.0)
+    lab.ask(RequestKind.RELEASE, job)
+    lab.pass_s(5.0)
+    assert lab.job(job).state is JobState.WAITING
+    lab.pass_s(100.0)
+    assert lab.job(job).state is JobState.SUCCEEDED
+
+
+def test_a_program_learns_which_kernel_it_is(lab: Lab) -> None:
+    job = enqueue(lab, "known", AT_ONCE, lambda order: exits(1 if order.attempt == 1 else 0), gang=2)
+    lab.pass_s(30.0)
+    for session in chain(lab, job):
+        orders = [order for order in lab.orders if order.attempt == session.first_attempt]
+        for order in orders:
+            env = order.main.env
+            role, host = ("main", "main1") if order.rank == 0 else ("sub", "sub1")
+            assert env["BACKENDAI_SESSION_ID"] == session.id
+            assert env["BACKENDAI_KERNEL_ID"] == kernel_id(session.id, order.rank)
+            assert (env["BACKENDAI_CLUSTER_ROLE"], env["BACKENDAI_CLUSTER_HOST"]) == (role, host)
+            assert (env["BACKENDAI_CLUSTER_IDX"], env["BACKENDAI_CLUSTER_LOCAL_RANK"]) == ("1", str(order.rank))
+            assert env["BACKENDAI_CLUSTER_REPLICAS"] == "main:1,sub:1"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.lifecycle import Interruption, RunStatus
 from holdfast.domain.placement.pressure import HARD_GRACE_S
 from holdfast.domain.record import evolve
+from holdfast.domain.sessions.model import kernel_variables
 from holdfast.domain.terms.settings import Streams
 from holdfast.ports.engine import Container, RunOrder, StopReason
 from holdfast.ports.exchange import DesiredRun
@@ -154,9 +155,12 @@ def write_order(
 def _containers(active: Active, run: Run) -> tuple[Container, ...]:
     job, spec = active.job, active.spec
     if spec.pod is None:
+        env = spec.env
+        if spec.session is not None:
+            env = {**env, **kernel_variables(job.id, job.retries, run.rank, job.gang)}
         container = Container(
             command=spec.command,
-            env=spec.env,
+            env=env,
             secrets=spec.secrets,
             working_dir=spec.working_dir,
             resources=run.request,

@@ -240,3 +240,32 @@ def creation_id(job_id: str, retry_count: int) -> str:
 def history_id(job_id: str, retry_count: int, rank: int | None = None) -> str:
     """Return what the history calls a session, or one of its kernels."""
     return f"{job_id}/{retry_count}" if rank is None else f"{job_id}/{retry_count}/{rank}"
+
+
+def kernel_variables(job_id: str, retry_count: int, rank: int, size: int) -> dict[str, str]:
+    """Return the variables by which a program knows its kernel; those that never change are in its job's own.
+
+    Args:
+        job_id: The job.
+        retry_count: The one of its session.
+        rank: The kernel's rank.
+        size: How many kernels the session has.
+    """
+    session = session_id(job_id, retry_count)
+    hosts = [host_name(kernel) for kernel in range(size)]
+    return {
+        "BACKENDAI_SESSION_ID": session,
+        "BACKENDAI_KERNEL_ID": kernel_id(session, rank),
+        "BACKENDAI_CLUSTER_ROLE": "sub" if rank else "main",
+        "BACKENDAI_CLUSTER_IDX": str(rank or 1),
+        "BACKENDAI_CLUSTER_LOCAL_RANK": str(rank),
+        "BACKENDAI_CLUSTER_HOST": hosts[rank],
+        "BACKENDAI_CLUSTER_HOSTS": ",".join(hosts),
+        "BACKENDAI_CLUSTER_REPLICAS": f"main:1,sub:{size - 1}" if size > 1 else "main:1",
+        "BACKENDAI_CLUSTER_SIZE": str(size),
+    }
+
+
+def host_name(rank: int) -> str:
+    """Return what a kernel is called among those of its session: ``main1``, then ``sub1`` and so on."""
+    return f"sub{rank}" if rank else "main1"

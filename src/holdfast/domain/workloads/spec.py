@@ -124,6 +124,8 @@ class JobSpec(Struct, frozen=True):
     """What its runs run where that is a pod; ``command``, ``env`` and ``resources`` show its main container then."""
     identity: str = ""
     """The group of what its runs may submit by a token of their own; empty: they are given none."""
+    starts_at: float | None = None
+    """It waits at least until then, as seconds since the epoch."""
     session: SessionSpec | None = None
     """Set when it is a session of Backend.AI's users."""
     kube: KubeJob | None = None

@@ -9,6 +9,7 @@ from holdfast.domain.access.group import BELOW
 from holdfast.domain.job import Job
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState
+from holdfast.domain.workloads.gang.conclude import until_start
 from holdfast.errors import AlreadyExists, HoldfastError
 from holdfast.ports.workloads import Rerun
 
@@ -36,7 +37,7 @@ def below_its_job(item: Item, caller: Caller | None) -> Item:
 
 def new_job(spec: JobSpec, job_id: str, now: float, principal: Principal | None = None) -> Job:
     """Make the record of a new job."""
-    return Job(
+    job = Job(
         id=job_id,
         name=spec.name,
         queue=spec.queue,
@@ -52,6 +53,7 @@ def new_job(spec: JobSpec, job_id: str, now: float, principal: Principal | None 
         group=spec.group,
         kind=spec.kind,
     )
+    return until_start(spec, job, now)
 
 
 def new_array(

@@ -17,7 +17,7 @@ from holdfast.domain.policy.decide import retry_at as due_at
 from holdfast.domain.policy.decide import summarize_decision
 from holdfast.domain.policy.model import Action, Decision
 from holdfast.domain.record import evolve
-from holdfast.domain.units import format_duration
+from holdfast.domain.units import format_duration, format_instant
 from holdfast.domain.workloads.base import Result
 from holdfast.domain.workloads.dependencies import kept_waiting, met_again, met_before
 from holdfast.domain.workloads.gang import endings
@@ -217,6 +217,8 @@ def judged_failure(over: Over, judged: Judgement, ended: Sequence[tuple[int, Run
 
 def next_due(job: Job, spec: JobSpec) -> float | None:
     """Return when time alone changes something: a retry is due, or a timeout or deadline passes."""
+    if awaits_start(spec, job):
+        return spec.starts_at
     if job.retry_at is None and spec.total_deadline_s is None and spec.scheduling_timeout_s is None:
         return None
     due = []
@@ -240,8 +242,24 @@ def held(job: Job, reason: str, now: float) -> Job:
 
 
 def released(spec: JobSpec, job: Job, now: float) -> Job:
-    """Release a held job: it waits for its remaining dependencies, or is pending."""
-    return kept_waiting(job, spec.after, now) if spec.after and job.ready_at is None else queued(job, now)
+    """Release a held job: it waits for its remaining dependencies or its start time, or is pending."""
+    if spec.after and job.ready_at is None:
+        return kept_waiting(job, spec.after, now)
+    return until_start(spec, queued(job, now), now)
+
+
+def awaits_start(spec: JobSpec, job: Job) -> bool:
+    """Whether a job waits for its start time, and for nothing else."""
+    if job.state is not JobState.WAITING or spec.starts_at is None or job.of_set is not None:
+        return False
+    return not spec.after or job.ready_at is not None
+
+
+def until_start(spec: JobSpec, job: Job, now: float) -> Job:
+    """Let a pending job wait if its start time has not come."""
+    if job.state is not JobState.QUEUED or spec.starts_at is None or spec.starts_at <= now:
+        return job
+    return evolve(job, state=JobState.WAITING, reason=f"waits until {format_instant(spec.starts_at)}", updated_at=now)
 
 
 def retried_when_ready(

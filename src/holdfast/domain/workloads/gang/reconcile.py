@@ -29,6 +29,7 @@ from holdfast.domain.workloads.dependencies import AwaitedState, advanced
 from holdfast.domain.workloads.gang.conclude import (
     EndedAttempt,
     Over,
+    awaits_start,
     conclude,
     counted_from,
     held,
@@ -36,6 +37,7 @@ from holdfast.domain.workloads.gang.conclude import (
     queued,
     released,
     retried_when_ready,
+    until_start,
 )
 from holdfast.domain.workloads.gang.endings import ROWS, cancelled, cancelled_while_pending
 from holdfast.domain.workloads.gang.flight import Flight, waiting_attempt
@@ -246,7 +248,7 @@ def settle(spec: JobSpec, job: Job, seen: Observed, now: float) -> Settled:
     if seen.intervention is not None:
         return _asked(spec, job, seen, seen.intervention, now)
     if seen.awaited is not None:
-        job = advanced(job, spec.after, seen.awaited, now)
+        job = until_start(spec, advanced(job, spec.after, seen.awaited, now), now)
     due = next_due(job, spec)
     if due is None or due > now:
         return Result(state=job, wake_at=due)
@@ -255,6 +257,9 @@ def settle(spec: JobSpec, job: Job, seen: Observed, now: float) -> Settled:
 
 def _on_time(spec: JobSpec, job: Job, seen: Observed, now: float) -> Settled:
     """Act on what is due; the total deadline comes before a retry."""
+    if awaits_start(spec, job):
+        job = evolve(queued(job, now), ready_at=now)
+        return Result(state=job, wake_at=next_due(job, spec))
     total_s, timeout_s = spec.total_deadline_s, spec.scheduling_timeout_s
     if total_s is not None and counted_from(job) + total_s <= now:
         if seen.attempt is not None:
