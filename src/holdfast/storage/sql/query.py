@@ -77,9 +77,9 @@ def history_of(
     """Match the history of a job's attempts, or other parts; their ids begin with the job's id and a slash."""
     history, job = tables.history, literal(job_id) if isinstance(job_id, str) else job_id
     after = job.concat("0")  # The character after the slash.
-    return (
-        history.c.kind.in_([kind.value for kind in kinds]) & (history.c.id > job.concat("/")) & (history.c.id < after)
-    )
+    # Not ``IN``, whose list would be expanded for each of many jobs.
+    of_kinds = or_(*(history.c.kind == kind.value for kind in kinds))
+    return of_kinds & (history.c.id > job.concat("/")) & (history.c.id < after)
 
 
 def read_quarantined(connection: Connection) -> dict[str, Quarantined]:
