@@ -57,6 +57,8 @@ SETTINGS_KEYS = {
     "retryShare",
     "builtinPolicy",
     "fluster",
+    "sessionRetryDefault",
+    "sessionRetries",
 }
 
 

@@ -22,6 +22,7 @@ from holdfast.domain.access.grants import Access, Right, Sight
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import BuiltIn, RetryPolicy
+from holdfast.domain.sessions.policy import BackoffStrategy, RetryEligibleCause
 from holdfast.errors import InvalidRequest, Problem
 from tests.reading import read_job_mapping, read_manifests
 
@@ -150,6 +151,17 @@ jobs = st.fixed_dictionaries(
 ).filter(lambda job: not (job.get("inputs") and "workingDir" in job))
 subjects = st.lists(st.sampled_from(["user:ann", "user:oidc:ann@example.org", "group:ops", "user:3"]), max_size=3)
 permissions = st.fixed_dictionaries({"subjects": subjects, "verbs": st.lists(st.sampled_from(Right), max_size=4)})
+session_retries = st.fixed_dictionaries(
+    {},
+    optional={
+        "max_retries": limits,
+        "retry_delay": st.floats(0.001, 1e6),
+        "backoff": st.sampled_from(BackoffStrategy),
+        "max_retry_delay": st.none() | st.floats(0.001, 1e6),
+        "eligible_causes": st.lists(st.sampled_from(RetryEligibleCause)),
+        "emit_retry_events": st.booleans(),
+    },
+)
 queues = st.fixed_dictionaries(
     {},
     optional={
@@ -159,6 +171,8 @@ queues = st.fixed_dictionaries(
         "retryPolicies": st.lists(names, max_size=3),
         "paused": st.booleans(),
         "permissions": st.lists(permissions, max_size=3),
+        "domain": names,
+        "sessionRetry": session_retries,
     },
 )
 category_rules = st.fixed_dictionaries(
@@ -306,6 +320,8 @@ def test_a_failure_category_comes_back_as_it_was_written_and_stored(value: dict[
                     "defaultRetryDelay": st.sampled_from(["0s", "250ms", 1.5, 1.001, "1m", "1d"]),
                 },
             ),
+            "sessionRetryDefault": session_retries,
+            "sessionRetries": st.booleans(),
             "access": st.dictionaries(st.sampled_from(["admin", "operator", "user", "viewer"]), subjects),
             "othersSee": st.sampled_from(Sight),
         },

@@ -197,6 +197,8 @@ def test_settings_are_read_and_written() -> None:
         "retryShare": 0.2,
         "builtinPolicy": "lost-only",
         "fluster": {"defaultMaxRetriesFailure": 2, "defaultRetryDelay": "1.5s"},
+        "sessionRetryDefault": {"max_retries": 1, "max_retry_delay": None},
+        "sessionRetries": False,
         "access": {"viewer": ["group:guests"], "admin": ["user:ann", "user:ann"], "user": []},
         "othersSee": "existence",
     }
@@ -204,6 +206,8 @@ def test_settings_are_read_and_written() -> None:
     assert (settings.global_max_retries, settings.default_backoff, name) == (0, Backoff(initial_s=0.0), "infra")
     assert (settings.retry_share, settings.builtin) == (0.2, BuiltIn.LOST_ONLY)
     assert settings.fluster == RetryDefaults(2, 100, 1500)
+    assert settings.session_retry_default == {"max_retries": 1, "max_retry_delay": None}
+    assert settings.session_retries is False
     roles = ((Role.ADMIN, ("user:ann",)), (Role.VIEWER, ("group:guests",)))
     assert access == Access(roles, Sight.EXISTENCE)
     assert read_settings(write_settings(settings, name, access)) == (settings, name, access)
@@ -227,15 +231,18 @@ def test_wrong_grants_are_refused_together_each_at_its_place() -> None:
 
 
 def test_wrong_settings_are_refused_together() -> None:
+    sessions = {"sessionRetryDefault": {"max_retries": -1}, "sessionRetries": "no"}
     wrong = {"globalMaxRetries": -1, "defaultBackof": {}, "retryShare": 1.5, "builtinPolicy": "some"}
     with pytest.raises(InvalidRequest) as caught:
-        read_settings({**wrong, "fluster": {"defaultMaxRetriesPreemption": -1, "retries": 1}})
+        read_settings({**wrong, "fluster": {"defaultMaxRetriesPreemption": -1, "retries": 1}, **sessions})
     assert [problem.path for problem in caught.value.problems] == [
         "globalMaxRetries",
         "retryShare",
         "builtinPolicy",
         "fluster.defaultMaxRetriesPreemption",
         "fluster.retries",
+        "sessionRetryDefault.max_retries",
+        "sessionRetries",
         "defaultBackof",
     ]
 

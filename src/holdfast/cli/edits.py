@@ -29,7 +29,7 @@ _OF_KIND = {
 }
 
 
-_WITH_SESSIONS = (Noun.QUEUE, Noun.DOMAIN)
+_WITH_SESSIONS = (Noun.QUEUE, Noun.DOMAIN, Noun.SETTINGS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +78,8 @@ class EditOptions:
         list[str],
         typer.Option(
             metavar="FIELD=VALUE",
-            help="Queue or domain: a default of its sessions' retry policy, such as max_retries=2; VALUE may be null or"
-            " default. Repeatable.",
+            help="Queue, domain or settings: a default of sessions' retry policy, such as max_retries=2; VALUE may be"
+            " null or default. Repeatable.",
         ),
     ] = field(default_factory=list)
     handler_limit: Annotated[
@@ -120,7 +120,9 @@ def spec_of(options: EditOptions, noun: NounName, flags: Flags) -> dict[str, Any
     if options.session_retry:
         spec["sessionRetry"] = with_retry_fields({}, options.session_retry, flags)
         if noun not in _WITH_SESSIONS:
-            flags.wrong("--session-retry", f"does not apply to {noun}", hint="it applies to queues and domains")
+            flags.wrong(
+                "--session-retry", f"does not apply to {noun}", hint="it applies to queues, domains and settings"
+            )
     return spec
 
 

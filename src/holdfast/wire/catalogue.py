@@ -28,6 +28,10 @@ class SettingsView(Response):
     those."""
     fluster: dict[str, Any] = Field(default_factory=dict)
     """Retry defaults for jobs of Fluster's API that specify none."""
+    session_retry_default: dict[str, Any] = Field(default_factory=dict, alias="sessionRetryDefault")
+    """The fields that are set of every session's retry policy; its queue and its domain can replace them."""
+    session_retries: bool = Field(default=True, alias="sessionRetries")
+    """Whether failed sessions are retried; sessions that are enqueued already keep what held for them."""
     access: dict[str, list[str]] = Field(default_factory=dict)
     """People and groups by role, as ``user:NAME`` and ``group:NAME``."""
     others_see: str = Field(default="details", alias="othersSee")

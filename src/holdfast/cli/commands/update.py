@@ -38,6 +38,8 @@ _OF_SETTINGS = (
     "--default-policy",
     "--retry-share",
     "--fluster",
+    "--session-retry",
+    "--session-retries",
     "--builtin-policy",
     "--handler-limit",
     "--resource",
@@ -81,6 +83,14 @@ class UpdateOptions(EditOptions):
             help="Settings: a default for jobs from Fluster's door, such as defaultMaxRetriesFailure=2. Repeatable.",
         ),
     ] = field(default_factory=list)
+    session_retries: Annotated[
+        bool | None,
+        typer.Option(
+            "--session-retries/--no-session-retries",
+            help="Settings: whether failed sessions are retried; those that are enqueued already keep what held for"
+            " them.",
+        ),
+    ] = None
     resource: Annotated[
         list[str],
         typer.Option(
@@ -170,14 +180,18 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
         changes["retryShare"] = flags.number("--retry-share", options.retry_share, low=0.0, high=1.0)
     if options.builtin_policy is not None:
         changes["builtinPolicy"] = options.builtin_policy
+    if options.session_retries is not None:
+        changes["sessionRetries"] = options.session_retries
+    of_other_kinds = spec_of(options, Noun.SETTINGS, flags)
+    of_sessions = of_other_kinds.pop("sessionRetry", None)
     defaults = flags.pairs("--fluster", options.fluster)
     resources = flags.pairs("--resource", options.resource)
     for name, amount in resources.items():
         flags.parsed(f"--resource {name}", amount, parse_amount)
     roles, others_see = _rights(options, flags)
-    if not any((changes, options.handler_limit, defaults, resources, roles, others_see)):
+    if not any((changes, options.handler_limit, of_sessions, defaults, resources, roles, others_see)):
         flags.wrong("settings", "no flag says what to change", allowed=_OF_SETTINGS)
-    if spec_of(options, Noun.SETTINGS, flags):
+    if of_other_kinds:
         flags.wrong("settings", "takes only its own flags", allowed=_OF_SETTINGS)
     with_limits({}, options.handler_limit, flags)
     flags.finish()
@@ -185,6 +199,8 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
         before = plain(client.settings())
         changed = {name: value for name, value in before.items() if name not in _KEPT} | changes
         changed["handlerLimits"] = with_limits(before["handlerLimits"], options.handler_limit, Flags())
+        before_retry = before["sessionRetryDefault"]
+        changed["sessionRetryDefault"] = with_retry_fields(before_retry, options.session_retry, Flags())
         changed["resources"] = {**before["resources"], **resources}
         typed = {name: int(text) if text.isdecimal() else text for name, text in defaults.items()}
         changed |= {"fluster": {**before["fluster"], **typed}} if typed else {}

@@ -31,7 +31,7 @@ def entry_table(entries: Sequence[EntryView]) -> Table:
     fields = list(dict.fromkeys(name for entry in entries for name in entry.spec))
     columns = ("NAME", *(_WORD.sub(" ", name).upper() for name in fields), "SUBMITTED BY")
     return columns, [
-        (entry.name, *(_cell(entry.spec.get(name)) for name in fields), entry.submitted_by) for entry in entries
+        (entry.name, *(_cell(entry.spec.get(name, "")) for name in fields), entry.submitted_by) for entry in entries
     ]
 
 
@@ -39,8 +39,8 @@ def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return ",".join(f"{name}={'null' if part is None else _cell(part)}" for name, part in value.items())
-    return _text(value)
+        return ",".join(f"{name}={_cell(part)}" for name, part in value.items())
+    return _text(value, "null")
 
 
 def queue_table(queues: Sequence[QueueView]) -> Table:
@@ -194,6 +194,8 @@ def settings_table(settings: SettingsView) -> Table:
         ("retryShare", f"{settings.retry_share:g}"),
         ("builtinPolicy", settings.builtin_policy),
         *((f"fluster.{name}", str(value)) for name, value in settings.fluster.items()),
+        ("sessionRetries", _cell(settings.session_retries)),
+        *((f"sessionRetryDefault.{name}", _cell(value)) for name, value in settings.session_retry_default.items()),
         *(
             (f"handlerLimits.{handler}.{name}", _text(value, "unlimited"))
             for handler, limits in settings.handler_limits.items()

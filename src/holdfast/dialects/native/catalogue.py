@@ -176,6 +176,9 @@ def _write_limits(limits: Queue | UserLimits) -> dict[str, Any]:
     return written | {name: most for name, most in intake.items() if most is not None}
 
 
+_SESSION_DEFAULT, _SESSION_RETRIES = "sessionRetryDefault", "sessionRetries"
+
+
 def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None, Access]:
     """Read the settings, the name of the default policy, and who has which rights.
 
@@ -198,6 +201,7 @@ def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None, 
     if part is not None:
         part.finish()
     fluster = _read_retry_defaults(fields)
+    sessions = read_session_retry(fields, _SESSION_DEFAULT), fields.flag(_SESSION_RETRIES, default=True)
     access = read_access(fields)
     fields.raw("warnings")  # Settings that were read can be sent back.
     fields.finish()
@@ -208,7 +212,9 @@ def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None, 
     default_backoff = d.default_backoff if backoff is None else backoff
     retry_share = d.retry_share if share is None else share
     builtin = builtin or d.builtin
-    settings = RetrySettings(limit, default_backoff, handler_limits, resources, retry_share, builtin, fluster)
+    settings = RetrySettings(
+        limit, default_backoff, handler_limits, resources, retry_share, builtin, fluster, *sessions
+    )
     return settings, policy, access
 
 
@@ -223,6 +229,8 @@ def write_settings(settings: RetrySettings, default_policy: str | None, access: 
         "retryShare": settings.retry_share,
         "builtinPolicy": settings.builtin.value,
         "fluster": _write_retry_defaults(settings.fluster),
+        _SESSION_DEFAULT: dict(settings.session_retry_default),
+        _SESSION_RETRIES: settings.session_retries,
         **write_access(access),
     }
 

@@ -6,7 +6,9 @@ Kubernetes rules, Backend.AI's causes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - the codec of what is stored looks it up
 from enum import StrEnum
+from typing import Any
 
 from holdfast.domain.lifecycle.engine import HandlerLimits  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.policy.codes import DecisionCode  # noqa: TC001 - as above
@@ -242,6 +244,10 @@ class RetrySettings(Struct, frozen=True):
     builtin: BuiltIn = BuiltIn.ALL
     fluster: RetryDefaults = RetryDefaults()
     """Read at each launch; a job keeps those it was submitted with."""
+    session_retry_default: Mapping[str, Any] = field(default_factory=dict)
+    """The fields that it sets of every session's retry policy; its queue and its domain can replace them."""
+    session_retries: bool = True
+    """Whether failed sessions are retried; read when the first session of a chain is enqueued."""
 
 
 class RetryHistory(Struct, frozen=True):

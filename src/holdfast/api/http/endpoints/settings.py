@@ -31,6 +31,8 @@ _ALL_SETTINGS = Takes(
             "retryShare": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
             "builtinPolicy": {"type": ["string", "null"], "enum": [*map(str, BuiltIn), None]},
             "fluster": {"type": ["object", "null"]},
+            "sessionRetryDefault": {"type": ["object", "null"]},
+            "sessionRetries": {"type": ["boolean", "null"]},
             "access": {"type": ["object", "null"]},
             "othersSee": {"type": ["string", "null"], "enum": [*map(str, Sight), None]},
         },
