@@ -109,6 +109,7 @@ class Looked(dict[str, str]):
 
 
 def test_what_an_executor_repeats_is_taken_in_once_however_it_came(lab: Lab) -> None:
+    """SL-013."""
     for number in range(3):
         lab.submit(job_named(f"slow{number}", resources=Resources(1000)), FOREVER)
     lab.pass_s(20)

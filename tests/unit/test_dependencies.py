@@ -106,6 +106,7 @@ def lab(tmp_path: Path) -> WaitingLab:
 def test_a_job_runs_only_when_its_condition_holds(
     lab: WaitingLab, other: str, condition: str, state: JobState, *, late: bool, restarts: bool
 ) -> None:
+    """SQ-007."""
     lab.add(other)
     if late:
         lab.pass_s(3)
@@ -141,6 +142,7 @@ def test_started_holds_as_soon_as_the_other_runs(lab: WaitingLab) -> None:
 
 
 def test_a_retry_in_progress_is_no_failure_and_a_hold_is_only_waiting(lab: WaitingLab) -> None:
+    """RD-010."""
     tries = count(1)
     lab.ends = lambda order: exits(int(order.job_name == "flaky" and next(tries) <= 2))
     policy = retrying(5, delay_s=10.0)

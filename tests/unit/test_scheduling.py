@@ -141,6 +141,7 @@ def test_anti_affinity_is_dropped_only_when_no_other_node_could_ever_fit() -> No
 
 
 def test_higher_priority_starts_first_then_order_of_submission() -> None:
+    """SQ-001 and SQ-005."""
     world = World(3)
     world.wait("low", _shape())
     world.wait("first", _shape(), priority=5)
@@ -212,6 +213,25 @@ def test_queues_share_capacity_by_weight() -> None:
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        pytest.param(Resources(50_000), Resources(10_000), ["second", "first"], id="SQ-003"),
+        pytest.param(Resources(10_000, gpu=5), Resources(40_000), ["second", "first"], id="SQ-004"),
+        pytest.param(Resources(10_000, gpu=3), Resources(40_000), ["first", "second"], id="less-than-its-gpus"),
+    ],
+)
+def test_the_queue_that_uses_least_of_what_it_uses_most_goes_first(
+    first: Resources, second: Resources, expected: list[str]
+) -> None:
+    world = World(100, queues=(Queue("first"), Queue("second")))
+    world.places = [evolve(world.places[0], capacity=evolve(world.places[0].capacity, gpu=10))]
+    world.usage = {"first": Usage(first), "second": Usage(second)}
+    for name in ("first", "second"):
+        world.wait(name, _shape(), queue=name)
+    assert world.started() == expected
+
+
+@pytest.mark.parametrize(
     ("queue", "reason"),
     [
         (Queue("default", paused=True), "queue default is paused"),
@@ -221,6 +241,7 @@ def test_queues_share_capacity_by_weight() -> None:
     ],
 )
 def test_a_queue_limit_blocks_and_says_so(queue: Queue, reason: str) -> None:
+    """SQ-006."""
     world = World(8, queues=(queue,))
     world.wait("a", _shape())
     world.wait("b", _shape())
