@@ -38,6 +38,8 @@ class SessionField(StrEnum):
     PRIORITY = "priority"
     JOB_PRIORITY = "job_priority"
     IS_PREEMPTIBLE = "is_preemptible"
+    NODE = "node"
+    """Of any of its kernels."""
     BATCH_TIMEOUT = "batch_timeout"
     STARTS_AT = "starts_at"
     RETRY_COUNT = "retry_count"
@@ -167,8 +169,8 @@ class SessionRename(Struct, frozen=True):
     """The name that its chain has among jobs, if its name changes and it has not ended."""
 
 
-class SessionStore(Protocol):
-    """Sessions, kernels and their history; every answer is a consistent snapshot."""
+class SessionReader(Protocol):
+    """Sessions, kernels and their history by their ids."""
 
     def session(self, key: str, *, seen: Seen | None = None) -> Session:
         """Find a session by its id.
@@ -189,6 +191,10 @@ class SessionStore(Protocol):
 
     def steps_of(self, kind: EntityKind, name: str) -> Sequence[HistoryRow]:
         """Return the history of a session or a kernel, in order; ``name`` is its id in the history."""
+
+
+class SessionStore(SessionReader, Protocol):
+    """Sessions, kernels and their history; every answer is a consistent snapshot."""
 
     def search_sessions(self, where: Condition, page: PageRequest, *, seen: Seen | None = None) -> ListPage[Session]:
         """List sessions, by default the newest first.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast, overload
 from holdfast.compiled.codec import dump_spec
 from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct, evolve
+from holdfast.domain.sessions.records import first_session
 from holdfast.domain.workloads.array.model import Array, ArraySpec, Origin
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import AlreadyExists, HoldfastError, InvalidManifest, NotFound, Problem
@@ -25,10 +26,11 @@ from holdfast.service.admission.secrets import withheld_secrets
 from holdfast.service.kube_paths import JOB_POD, in_kubernetes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job, Node
+    from holdfast.domain.sessions.model import Session
     from holdfast.ports.blobs import Blobs
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.clock import Clock, Ids
@@ -68,6 +70,9 @@ class WrittenJob(Struct, frozen=True):
     """Who submitted it, if the jobs came in different requests."""
     named: Callable[[str], JobSpec] | None = None
     """Makes the specification from the job's id, if that is part of it."""
+    session_name: str = ""
+    """The name of the session that it is, if it is one."""
+    session_tag: str = ""
 
     def of(self, job_id: str) -> JobSpec:
         """Return the specification of the job with an id."""
@@ -324,6 +329,7 @@ class Submitter(Struct, frozen=True):
             claims={job.id: claim for place, job in jobs.items() if (claim := accepted[place].claim)},
             names={job.id: name for place, job in jobs.items() if (name := accepted[place].external)},
             callers={job.id: caller for place, job in jobs.items() if (caller := accepted[place].caller)},
+            sessions=[*_sessions(jobs, accepted)],
             rerun=next(filter(None, (rerun_of(thing, accepted[at].taken_over) for at, thing in arrays.items())), None),
         )
         stored = self.store.submit(submission)
@@ -390,6 +396,14 @@ def _fingerprint(accepted: Mapping[int, WrittenJob], jobs: Mapping[int, Job]) ->
         text = job.spec if job is not None else dump_spec(item.array or item.spec)
         digest.update(f"{index}\0{item.spec.name}\0{text}\0".encode())
     return digest.hexdigest()
+
+
+def _sessions(jobs: Mapping[int, Job], accepted: Mapping[int, WrittenJob]) -> Iterator[Session]:
+    """Yield the first sessions of the jobs that are sessions of Backend.AI's users."""
+    for place, job in jobs.items():
+        item = accepted[place]
+        if item.spec.session is not None:
+            yield first_session(job, item.spec.session, name=item.session_name, tag=item.session_tag)
 
 
 def _warnings(item: _Read) -> tuple[Problem, ...]:

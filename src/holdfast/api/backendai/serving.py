@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import logging
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from starlette.datastructures import Headers
 
-from holdfast.api.backendai import problems, system  # noqa: F401 - system registers its calls
+from holdfast.api.backendai import problems, sessions, system  # noqa: F401 - each registers its calls
 from holdfast.api.backendai.problems import RefusedCall, refusal_of
 from holdfast.api.backendai.routing import ROUTES, BackendAiCall, BackendAiRoutes
 from holdfast.api.backendai.system import hello
@@ -21,6 +21,8 @@ from holdfast.api.connect.landing import Landing
 from holdfast.api.entries import weight_of_json
 from holdfast.domain.record import Struct
 from holdfast.errors import HoldfastError, Internal
+from holdfast.service.launches import Launches
+from holdfast.service.sessions.enqueue import SYSTEM
 from holdfast.wire.base import as_written
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.service.operations.backend import Backend
 
+T = TypeVar("T")
+R = TypeVar("R")
 PREFIXES = ("/v2/", "/admin/gql", "/manager/")
 LARGEST_BODY = 4 * 1024 * 1024
 """Bytes."""
@@ -55,6 +59,8 @@ class DoorSetup(Struct, frozen=True):
     """Returns why nothing may be written now, if so."""
     written: Callable[[], None] = lambda: None
     """Called after each call that may have written something."""
+    access_key: Callable[[str], str] = lambda _: ""
+    """Returns the access key of a user."""
 
 
 class BackendAiDoor:
@@ -64,6 +70,7 @@ class BackendAiDoor:
         self._setup = setup
         self._routes = routes
         self._landing = Landing()
+        self.launches = Launches(setup.backend, SYSTEM, again_s=0.0, written=setup.written)
         self.mounts: Mapping[str, ASGIApp] = dict.fromkeys(PREFIXES, self.answer)
         """The applications, by path prefix."""
         self.pages: Mapping[str, ASGIApp] = {"/": hello}
@@ -71,7 +78,27 @@ class BackendAiDoor:
 
     def close(self) -> None:
         """Stop answering."""
+        self.launches.close()
         self._setup.threads.shutdown(wait=False, cancel_futures=True)
+
+    def access_key(self, caller: Caller) -> str:
+        """Return the access key of a caller."""
+        return self._setup.access_key(caller.principal.name)
+
+    def then(self, awaited: Future[T], answer: Callable[[Future[T]], R]) -> Future[R]:
+        """Answer in a thread of the door once something else is done."""
+        answered: Future[R] = Future()
+
+        def work() -> None:
+            if not answered.set_running_or_notify_cancel():
+                return  # nobody waits any more
+            try:
+                answered.set_result(answer(awaited))
+            except BaseException as error:  # noqa: BLE001 - whoever waits must hear of it
+                answered.set_exception(error)
+
+        awaited.add_done_callback(lambda _: self._setup.threads.submit(work))
+        return answered
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; a refusal is answered in JSON, too."""

@@ -172,7 +172,15 @@ def _open_backendai(opening: Opening, visitors: Visitors, _: asyncio.AbstractEve
     signed = SignedVisitors(visitors, keypairs, owner)
     probes, threads = opening.probes, ThreadPoolExecutor(_WORKERS, thread_name_prefix=BACKENDAI)
     door = BackendAiDoor(
-        DoorSetup(opening.backend, signed.by_http, threads, probes.budget, probes.refusal, probes.written)
+        DoorSetup(
+            opening.backend,
+            signed.by_http,
+            threads,
+            probes.budget,
+            probes.refusal,
+            probes.written,
+            keypairs.access_key,
+        )
     )
     opening.stack.callback(door.close)
     for prefix, app in door.mounts.items():

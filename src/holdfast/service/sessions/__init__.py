@@ -1,0 +1,1 @@
+"""Sessions of Backend.AI's users: what their requests name, and how a request becomes a job."""

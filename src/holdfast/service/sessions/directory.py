@@ -1,0 +1,82 @@
+"""Finds what requests name by ids: projects, images and resource groups have only names, of which ids are made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.record import Struct
+from holdfast.domain.sessions.model import named_id
+from holdfast.domain.terms.projects import Domain
+from holdfast.errors import NotFound
+from holdfast.ports.entries import DOMAIN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from holdfast.domain.job import Queue
+    from holdfast.ports.catalogue import Catalogue
+
+DEFAULT = "default"
+PROJECT, IMAGE, RESOURCE_GROUP, USER = "project", "image", "resource-group", "user"
+
+
+class Directory(Struct, frozen=True):
+    """What can be named by ids, as of a catalogue."""
+
+    catalogue: Catalogue
+
+    @property
+    def projects(self) -> Mapping[str, Queue]:
+        """The projects, which are the queues, by name."""
+        return self.catalogue.queues
+
+    @property
+    def images(self) -> Iterable[str]:
+        """The names of the images."""
+        return (DEFAULT,)
+
+    @property
+    def groups(self) -> Mapping[str, Mapping[str, str]]:
+        """The labels of the nodes of each resource group, by its name."""
+        return {DEFAULT: {}}
+
+    def project(self, id_: str) -> Queue:
+        """Find a project.
+
+        Raises:
+            NotFound: There is none.
+        """
+        return self.projects[_name_of(PROJECT, id_, self.projects)]
+
+    def domain(self, name: str) -> Domain:
+        """Return a domain; one that was deleted has no defaults."""
+        return self.catalogue.of(DOMAIN).get(name) or Domain(name)
+
+    def image(self, id_: str) -> str:
+        """Find an image.
+
+        Raises:
+            NotFound: There is none.
+        """
+        return _name_of(IMAGE, id_, self.images)
+
+    def group(self, id_: str | None, name: str | None) -> str:
+        """Find a resource group by its id or name; without either it is the default one.
+
+        Raises:
+            NotFound: There is none.
+        """
+        if id_ is not None:
+            return _name_of(RESOURCE_GROUP, id_, self.groups)
+        if name is not None and name not in self.groups:
+            msg = f"there is no resource group {name!r}"
+            raise NotFound(msg)
+        return name or DEFAULT
+
+
+def _name_of(kind: str, id_: str, names: Iterable[str]) -> str:
+    for name in names:
+        if named_id(kind, name) == id_:
+            return name
+    msg = f"there is no {kind.replace('-', ' ')} {id_}"
+    raise NotFound(msg)

@@ -1,0 +1,228 @@
+"""Sessions by Backend.AI's door: with its own client, unmodified, in an environment of its own, and by plain calls."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast.domain.sessions.model import kernel_id, named_id
+from tests.e2e.backendai_stage import BackendAiServer, door
+from tests.e2e.server import wait_until
+from tools.clients import python_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["door"]
+PROJECT, IMAGE = named_id("project", "default"), named_id("image", "default")
+PRELUDE = """
+import asyncio, json, os, sys
+from uuid import UUID
+from ai.backend.client.v2.auth import HMACAuth
+from ai.backend.client.v2.config import ClientConfig
+from ai.backend.client.v2.exceptions import BackendAPIError
+from ai.backend.client.v2.v2_registry import V2ClientRegistry
+from ai.backend.common.dto.manager.v2.session.request import *
+from yarl import URL
+
+PROJECT, IMAGE = UUID(sys.argv[1]), UUID(sys.argv[2])
+
+def batch(name, command, **more):
+    entries = [{"resource_type": "cpu", "quantity": "0.1"}, {"resource_type": "mem", "quantity": "67108864"}]
+    return EnqueueSessionInput(session_name=name, session_type="batch", image_id=IMAGE, project_id=PROJECT,
+        resource_entries=entries, batch={"startup_command": command}, **more)
+
+async def until(sessions, key, *statuses):
+    for _ in range(600):
+        node = await sessions.get(key)
+        if node.lifecycle.status in statuses:
+            return node
+        await asyncio.sleep(0.05)
+    raise SystemExit(f"{key} is never {statuses}: {node}")
+
+def done(value):
+    print(json.dumps(value, default=str))
+
+def main(work):
+    async def run():
+        auth = HMACAuth(os.environ["BACKEND_ACCESS_KEY"], os.environ["BACKEND_SECRET_KEY"])
+        config = ClientConfig(endpoint=URL(os.environ["BACKEND_ENDPOINT"]), endpoint_type="api")
+        registry = await V2ClientRegistry.create(config, auth)
+        try:
+            await work(registry)
+        finally:
+            await registry.close()
+    asyncio.run(run())
+"""
+
+
+class StockClient:
+    """The client of the pinned version, as the administrator."""
+
+    def __init__(self, server: BackendAiServer) -> None:
+        if not python_of("backendai").exists():
+            pytest.skip("Backend.AI's client is not installed; to judge the door by it: ./dev clients")
+        self._python = python_of("backendai")
+        self._environ = {**os.environ, **server.variables(), "HOME": str(server.folder)}
+
+    def __call__(self, script: str) -> Any:  # noqa: ANN401 - what the script prints
+        """Run a script, and return what it says is ``done``."""
+        ended = self._run("-c", PRELUDE + textwrap.dedent(script), PROJECT, IMAGE)
+        return json.loads(ended.splitlines()[-1])
+
+    def command(self, *words: str) -> str:
+        """Run ``backend.ai``."""
+        return self._run("-m", "ai.backend.cli", *words)
+
+    def _run(self, *words: str) -> str:
+        ended = subprocess.run(
+            [self._python, *words], env=self._environ, capture_output=True, text=True, check=False, timeout=120
+        )
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+
+def test_the_stock_client_enqueues_a_batch_session_and_reads_it_and_its_output(door: BackendAiServer) -> None:
+    told = StockClient(door)(
+        """
+        async def work(registry):
+            sessions = registry.session
+            command = "echo $WORD $BACKENDAI_SESSION_NAME $BACKENDAI_KERNEL_ID"
+            request = batch("hello", command, environ={"WORD": "hi"}, tag="t")
+            node = (await sessions.enqueue(request)).session
+            ended = await until(sessions, node.id, "TERMINATED")
+            logs = (await sessions.get_logs(node.id)).logs
+            failing = (await sessions.enqueue(batch("fails", "exit 3"))).session
+            failed = await until(sessions, failing.id, "TERMINATED")
+            done([node.model_dump(), ended.model_dump(), logs, failed.lifecycle.result])
+        main(work)
+        """
+    )
+    node, ended, logs, failed = told
+    assert (node["lifecycle"]["status"], node["metadata"]["name"], node["metadata"]["tag"]) == ("PENDING", "hello", "t")
+    assert (ended["lifecycle"]["result"], logs, failed) == (
+        "success",
+        f"hi hello {kernel_id(node['id'], 0)}\n",
+        "failure",
+    )
+    assert node["project_id"] == PROJECT
+    assert ended["runtime"]["environ"] == {"entries": [{"key": "WORD", "value": "hi"}]}
+
+
+def body(name: str, command: str = "true", **more: Any) -> dict[str, object]:  # noqa: ANN401 - the fields of a request
+    """Return a request for a batch session, as its client sends it."""
+    entries = [{"resource_type": "cpu", "quantity": "0.1"}, {"resource_type": "mem", "quantity": "67108864"}]
+    request: dict[str, object] = {
+        "session_name": name,
+        "session_type": "batch",
+        "image_id": IMAGE,
+        "project_id": PROJECT,
+        "resource_entries": entries,
+        "batch": {"startup_command": command},
+    }
+    return {name: value for name, value in {**request, **more}.items() if value is not None}
+
+
+def read(server: BackendAiServer, key: str) -> Mapping[str, Any]:
+    """Read a session."""
+    session: Mapping[str, Any] = server.call("GET", f"/v2/sessions/{key}").json()
+    return session
+
+
+def until(server: BackendAiServer, key: str, *statuses: str) -> Mapping[str, Any]:
+    """Wait until a session has one of these statuses."""
+    wait_until(lambda: read(server, key)["lifecycle"]["status"] in statuses, f"{key} in {statuses}")
+    return read(server, key)
+
+
+BAD: Mapping[str, dict[str, Any]] = {
+    "batch": {"batch": None},
+    "batch.startup_command": {"batch": {"startup_command": ""}},
+    "batch.batch_timeout": {"batch": {"startup_command": "true", "batch_timeout": -1}},
+    "batch.starts_at": {"batch": {"startup_command": "true", "starts_at": "soon"}},
+    "session_name": {"session_name": "x" * 65},
+    "session_type": {"session_type": "inference", "retry_policy": {"max_retries": 1}},
+    "interactive": {"session_type": "interactive"},
+    "tier": {"tier": 101},
+    "priority": {"priority": -1},
+    "cluster_size": {"cluster_size": 0},
+    "tag": {"tag": "x" * 65},
+    "image_id": {"image_id": "python"},
+    "resource_entries[0].quantity": {"resource_entries": [{"resource_type": "cpu", "quantity": "two"}]},
+    "resource_entries[0].resource_type": {"resource_entries": [{"resource_type": "tpu", "quantity": "1"}]},
+    "environ.BACKENDAI_SESSION_ID": {"environ": {"BACKENDAI_SESSION_ID": "x"}},
+    "mounts": {"mounts": [{"vfolder_id": IMAGE}]},
+    "retry_policy.max_retries": {"retry_policy": {"max_retries": 1001}},
+    "retry_policy.retries": {"retry_policy": {"retries": 1}},
+    "retry_policy": {"retry_policy": []},
+    "unknown": {"max_retries": 1},
+}
+
+
+def test_what_is_wrong_with_a_request_is_told_and_nothing_is_stored(door: BackendAiServer) -> None:
+    for path, change in BAD.items():
+        answer = door.call("POST", "/v2/sessions/enqueue", body("bad", **change))
+        assert (answer.status_code, answer.json()["error_code"]) == (400, "api_parsing_invalid-parameters"), path
+        if path not in {"batch", "interactive", "unknown"}:
+            assert path in answer.json()["msg"], answer.json()
+    number = json.dumps(body("bad", retry_policy={"retry_delay": "inf"})).replace('"inf"', "Infinity")
+    assert door.call("POST", "/v2/sessions", content=number.encode()).status_code == 400
+    for name, code in (("image_id", 404), ("project_id", 404), ("resource_group_id", 404), ("owner_id", 403)):
+        request = body("bad", **{name: named_id("nothing", "x")})
+        assert door.call("POST", "/v2/sessions", request).status_code == code, name
+    with door.client() as client:
+        assert [*client.jobs()] == []
+
+
+def test_a_failing_session_is_retried_as_often_as_it_asks_for_and_its_chain_is_told_by_every_member(
+    door: BackendAiServer,
+) -> None:
+    policy = {"max_retries": 2, "retry_delay": 0.01, "jitter": "none"}
+    answer = door.call("POST", "/v2/sessions", body("again", "exit 3", retry_policy=policy))
+    assert answer.status_code == 201
+    first = answer.json()["session"]
+    assert (first["retry_count"], first["max_retries"], first["parent_session_id"]) == (0, 2, None)
+    assert first["retry_policy"] == {**first["retry_policy"], **policy}
+    wait_until(lambda: len(read(door, first["id"])["retry_chain"]) == 3, "three sessions")
+    chain = read(door, first["id"])["retry_chain"]
+    last = until(door, chain[-1], "TERMINATED")
+    members = [read(door, key) for key in chain]
+    assert [member["retry_chain"] for member in members] == [chain] * 3
+    assert [member["parent_session_id"] for member in members] == [None, *chain[:2]]
+    assert [member["retry_state"]["state"] for member in members] == ["retried", "retried", "exhausted"]
+    assert [(member["retry_state"]["attempt"], member["retry_state"]["of"]) for member in members] == [
+        (1, 3),
+        (2, 3),
+        (3, 3),
+    ]
+    assert {member["retry_cause"] for member in members} == {"kernel_nonzero_exit"}
+    root = members[0]["metadata"]["creation_id"]
+    assert [member["metadata"]["creation_id"] for member in members[1:]] == [f"{root}:retry:1", f"{root}:retry:2"]
+    attempts = door.call("GET", f"/v2/sessions/{last['id']}/attempts").json()
+    assert [(item["id"], item["attempt"], item["exit_code"]) for item in attempts["items"]] == [
+        (key, place, 3) for place, key in enumerate(chain, 1)
+    ]
+
+
+def test_ending_sessions_says_of_each_what_is_done_and_frees_its_name(door: BackendAiServer) -> None:
+    held = door.call("POST", "/v2/sessions", body("place", session_type="interactive", batch=None)).json()
+    key = held["session"]["id"]
+    until(door, key, "RUNNING")
+    taken = door.call("POST", "/v2/sessions", body("place"))
+    assert (taken.status_code, taken.json()["error_code"]) == (409, "session_create_already-exists")
+    waiting = door.call("POST", "/v2/sessions", body("later", dependencies=[key])).json()["session"]["id"]
+    unknown = named_id("session", "none")
+    keys = [key, waiting, unknown]
+    ended = door.call("POST", "/v2/sessions/terminate", {"session_ids": keys}).json()
+    assert ended == {"cancelled": [waiting], "terminating": [key], "force_terminated": [], "skipped": [unknown]}
+    until(door, waiting, "CANCELLED")
+    assert until(door, key, "TERMINATED")["lifecycle"]["result"] == "cancelled"
+    assert door.call("POST", "/v2/sessions/terminate", {"session_ids": keys}).json()["skipped"] == keys
+    assert door.call("POST", "/v2/sessions", body("place")).status_code == 201
+    missing = door.call("GET", f"/v2/sessions/{unknown}")
+    assert (missing.status_code, missing.json()["error_code"]) == (404, "session_read_not-found")
