@@ -29,11 +29,19 @@ EVERYTHING = NotificationFilter()
 BY = Caller(Principal("me", roles=(Role.ADMIN,)), 9.0)
 
 
-def told(key: str, to: str = "ops", at: float = 1.0, about: str = "j") -> Notification:
+def told(key: str, to: str = "ops", at: float = 1.0, about: str = "") -> Notification:
     report = OutcomeReport(
-        event="job.failed", kind="job", id=about, name="train", at=at, state="Failed", failure="exit code 3 \0 \ud800",
-        exit_code=3, nodes=("n1",), causes={"gpu": 2},
-    )  # fmt: skip
+        event="job.failed",
+        kind="job",
+        id=about or f"job-{key}",
+        name="train",
+        at=at,
+        state="Failed",
+        failure="exit code 3 \0 \ud800",
+        exit_code=3,
+        nodes=("n1",),
+        causes={"gpu": 2},
+    )
     return Notification(id=key, to=to, report=report, created_at=at, since=at, next_at=at)
 
 
@@ -103,6 +111,21 @@ def test_those_that_are_due_come_first_to_last_without_those_under_way_or_full(s
     assert store.next_notification_at(not_to={"me", "ops"}) is None
 
 
+def test_a_notifier_hears_about_one_job_in_order(store: Store) -> None:
+    first, second = told("first", at=1.0, about="j"), told("second", at=1.0, about="j")
+    store.commit(Changes(notifications=[first, second, told("another", "me", 2.0, about="j"), told("of-k", at=2.0)]))
+
+    def due(now: float) -> list[str]:
+        return [one.id for one in store.due_notifications(now, limit=9)]
+
+    assert due(5.0) == ["first", "another", "of-k"]
+    assert store.next_notification_at(but={"first", "another", "of-k"}) is None
+    store.settle_notifications([store.notification("first").failed("it answered 500", 5.0, draw=0.5, final=False)])
+    assert due(6.0) == ["another", "of-k"]
+    store.settle_notifications([store.notification("first").delivered(10.0)])
+    assert due(10.0) == ["second", "another", "of-k"]
+
+
 def test_what_is_settled_is_due_no_more_and_in_the_event_log(store: Store) -> None:
     store.commit(Changes(notifications=[told("a"), told("b"), told("c")]))
     a, b, c = store.due_notifications(5.0, limit=9)
@@ -113,10 +136,10 @@ def test_what_is_settled_is_due_no_more_and_in_the_event_log(store: Store) -> No
     ]
     assert dict(store.count_notifications()) == {"Delivered": 1, "Dead": 1, "Waiting": 1}
     assert [one.event for one in store.events(after=0, limit=9)] == [
-        NotificationDelivered("a", "ops", "j", 1),
-        NotificationDead("b", "ops", "j", 1, "it answered 410"),
+        NotificationDelivered("a", "ops", "job-a", 1),
+        NotificationDead("b", "ops", "job-b", 1, "it answered 410"),
     ]
-    found = store.notifications(NotificationFilter(DeliveryState.DEAD, "ops", "j"), limit=9)
+    found = store.notifications(NotificationFilter(DeliveryState.DEAD, "ops", "job-b"), limit=9)
     assert [one.id for one in found] == ["b"]
     assert store.notifications(NotificationFilter(to="me"), limit=9) == []
     assert store.notifications(NotificationFilter(about="k"), limit=9) == []

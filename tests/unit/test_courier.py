@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 BY = Caller(Principal("me", roles=(Role.ADMIN,)), 0.0)
 
-END, FAILURE, HOLD, _, RECOVERY = Occasion
+END, FAILURE, HOLD, _, RECOVERY, *_REST = Occasion
 EVERYTHING = NotificationFilter()
 
 

@@ -212,8 +212,17 @@ def test_every_event_is_registered_by_a_name_of_its_own() -> None:
 @pytest.mark.parametrize("entry", BY_NAME.values(), ids=lambda entry: entry.name)
 def test_every_event_has_a_form_on_the_wire(entry: EventType) -> None:
     kind: Callable[..., Event] = entry.kind
-    job_id = "j1" if entry.name.startswith(("job", "attempt", "failure")) else None
-    given = {"name": "n", "attempt": 1, "reason": "r", "revision": 2, "kind": "job", "queue": "q", "status": "RUNNING"}
+    job_id = "j1" if entry.name.startswith(("job", "attempt", "failure", "session")) else None
+    given: dict[str, object] = {
+        "name": "n",
+        "attempt": 1,
+        "reason": "r",
+        "revision": 2,
+        "kind": "job",
+        "queue": "q",
+        "status": "RUNNING",
+        "retry_at": 2.0,
+    }
     defaults = len(entry.kind.__struct_defaults__)
     needed = {name: given.get(name, "x") for name in entry.fields[: len(entry.fields) - defaults]}
     view = event_view(StoredEvent(7, job_id, 3 if job_id else None, 1.5, kind(**needed)))

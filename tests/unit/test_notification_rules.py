@@ -27,7 +27,7 @@ from holdfast.domain.workloads.jobset.state import JobSet, JobSetState, Terminal
 from tests.kinds.rollout.model import Rollout
 from tests.kinds.rollout.words import ROLLOUT
 
-END, FAILURE, HOLD, STALL, RECOVERY = Occasion
+END, FAILURE, HOLD, STALL, RECOVERY, *_ = Occasion
 RUNNING = Job(
     "j1", "train", "ml", 0, 100.0, "{}", state=JobState.RUNNING, attempt=1, started_at=101.0, updated_at=102.0
 )

@@ -72,10 +72,10 @@ def test_an_array_is_told_of_as_a_whole_and_its_tasks_are_not() -> None:
     [
         (
             [{"to": "ops", "on": ["fail", "end"]}],
-            "spec.notify[0].on[0]: 'fail' is not an event; allowed: end, failure, hold, stall, recovery; hint: did you",
+            "spec.notify[0].on[0]: 'fail' is not an event; allowed: end, failure, hold, stall, recovery, retry,",
         ),
         ([{"on": "end"}], "spec.notify[0].to: is required"),
-        ([{"to": "ops", "on": []}], "spec.notify[0].on: is empty; allowed: end, failure, hold, stall, recovery"),
+        ([{"to": "ops", "on": []}], "spec.notify[0].on: is empty; allowed: end, failure, hold, stall, recovery,"),
         ([{"to": "ops", "when": "end"}], "spec.notify[0].when: unknown field 'when'; allowed: on, to"),
         ("https://example.org/hook", "spec.notify: must be the name of a notifier, not a URL; hint: create a notifier"),
         ([3], "spec.notify[0]: must be text, not"),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 TOLD_EVERY, FIRST_TOLD = 5, 4
 """One seed of this many, from this one on."""
 _NOTIFIERS = ("ops", "me")
+_OF_JOBS = (Occasion.END, Occasion.FAILURE, Occasion.HOLD, Occasion.STALL, Occasion.RECOVERY)
 _STEP_S = 3.0
 _KILLED, _FAILS = 0.2, 0.4
 
@@ -53,7 +54,7 @@ class ToldWorld(World):
         luck = self._luck
         names = [name for name in _NOTIFIERS if luck.happens(0.5)]
         return tuple(
-            Notify(name, tuple(each for each in Occasion if luck.happens(0.6)) or (Occasion.END,)) for name in names
+            Notify(name, tuple(each for each in _OF_JOBS if luck.happens(0.6)) or (Occasion.END,)) for name in names
         )
 
     def _wish_for_pods(self, document: dict[str, Any]) -> None:

@@ -149,7 +149,10 @@ class ControllerState:
         """Bring the sessions of a job up to what became of it."""
         chain = self.chains.get(seen.job.id)
         if chain is not None:
-            self._put_sessions(chain.follow(seen, now))
+            after = chain.follow(seen, now)
+            self._put_sessions(after)
+            for session, attempt in after.ended:
+                self.outbox.session_ended(self.changes.events, self.changes.notifications, seen.job, session, attempt)
             if seen.job.terminal:
                 del self.chains[seen.job.id]
 

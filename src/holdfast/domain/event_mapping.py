@@ -29,10 +29,12 @@ from holdfast.domain.events.jobs import (
     JobWaiting,
 )
 from holdfast.domain.events.registry import EventRecord
+from holdfast.domain.events.sessions import SessionRetryExhausted, SessionRetryScheduled
 from holdfast.domain.events.workloads import JobSetDecided, JobSetNoted
 from holdfast.domain.job import ChildOf, JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, AttemptStatus, Ending
-from holdfast.domain.notifications.notification import of_job
+from holdfast.domain.notifications.notification import of_job, of_session
+from holdfast.domain.sessions.model import RetryState, creation_id, session_id
 from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.domain.workloads.jobset.state import SetEvent
 
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job, Run
     from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.notifier import Notify
+    from holdfast.domain.sessions.model import Session
     from holdfast.domain.workloads.jobset.state import JobSet, SetDecision
     from holdfast.domain.workloads.spec import JobSpec
 
@@ -222,6 +225,25 @@ def _failed(after: Job, ended: Attempt | None) -> JobFailed:
     )
 
 
+def _retry_event(session: Session, ended: Attempt) -> SessionRetryScheduled | SessionRetryExhausted | None:
+    """Return the event for what was decided about a session's failure, if it is retried or was the last."""
+    failed, of, cause = session.retry_count + 1, 1 + session.max_retries, session.retry_cause or ""
+    if session.retry_state is RetryState.EXHAUSTED:
+        return SessionRetryExhausted(session.id, cause, failed, of)
+    if session.retry_state is not RetryState.PENDING or ended.decision is None or ended.retry_at is None:
+        return None
+    return SessionRetryScheduled(
+        session_id=session.id,
+        child_id=session_id(session.job_id, failed),
+        child_creation_id=creation_id(session.job_id, failed),
+        cause=cause,
+        attempt=failed + 1,
+        of=of,
+        delay_s=ended.decision.delay_s,
+        retry_at=ended.retry_at,
+    )
+
+
 def attempt_ended_events(attempt: Attempt) -> tuple[EventRecord, ...]:
     """Return the events for an attempt that has ended: its end, and the decision about its failure."""
     ending = attempt.ending.value if attempt.ending is not None else ""
@@ -334,6 +356,31 @@ class Outbox:
             notify = self._load_spec(after.spec).notify + self.queue_notify.get(after.queue, ())
             if notify:
                 notifications += of_job(before, after, ended, notify)
+
+    def session_ended(
+        self,
+        events: dict[int, EventRecord],
+        notifications: list[Notification],
+        job: Job,
+        session: Session,
+        ended: Attempt,
+    ) -> None:
+        """Emit the event and notifications for what was decided about a session's failure, if it asks for them.
+
+        Args:
+            events: The events of this commit.
+            notifications: The notifications of this commit.
+            job: The session's job after the decision.
+            session: The session as it ended.
+            ended: The attempt that ended it.
+        """
+        event = _retry_event(session, ended) if session.policy.emit_retry_events else None
+        if event is None:
+            return
+        self.emit(events, EventRecord(job.id, job.updated_at, event))
+        notify = self._load_spec(job.spec).notify + self.queue_notify.get(job.queue, ())
+        if notify:
+            notifications += of_session(job, event, ended, notify)
 
     def emit(self, events: dict[int, EventRecord], *records: EventRecord) -> None:
         """Emit events in order."""

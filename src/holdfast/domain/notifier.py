@@ -24,6 +24,10 @@ class Occasion(StrEnum):
     """The first attempt of a job that was ended because it was silent for too long."""
     RECOVERY = "recovery"
     """It succeeded after at least one failed attempt."""
+    RETRY = "retry"
+    """A session of Backend.AI's users has failed and will be retried."""
+    EXHAUSTED = "exhausted"
+    """A session of Backend.AI's users has failed and was the last that its retry policy allows."""
 
 
 DEFAULT_OCCASIONS = (Occasion.END, Occasion.HOLD)

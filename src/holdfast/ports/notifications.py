@@ -34,10 +34,13 @@ class NotificationStore(Protocol):
     def due_notifications(
         self, now: float, *, limit: int, but: Collection[str] = (), not_to: Collection[str] = ()
     ) -> Sequence[Notification]:
-        """List the notifications that are due, earliest first, except some ids and some notifiers."""
+        """List the notifications that are due, earliest first, except some ids and some notifiers.
+
+        One that is preceded by another to the same notifier about the same job or workload is due only after that.
+        """
 
     def next_notification_at(self, *, but: Collection[str] = (), not_to: Collection[str] = ()) -> float | None:
-        """Return when the next that waits is due, without some ids and notifiers; ``None`` if none does."""
+        """Return when the next is due (as above), without some ids and notifiers; ``None`` if none waits."""
 
     def settle_notifications(self, changed: Sequence[Notification]) -> Sequence[Notification]:
         """Store what became of tries; one that is delivered or given up is written to the event log, too.

@@ -133,8 +133,8 @@ class RunOptions:
         list[str],
         typer.Option(
             metavar="NAME[:EVENTS]",
-            help="Notify this notifier at the end and on hold, or on these events: end, failure, hold, stall, recovery."
-            " Repeatable.",
+            help="Notify this notifier at the end and on hold, or on these events: end, failure, hold, stall, "
+            "recovery, retry, exhausted. Repeatable.",
         ),
     ] = field(default_factory=list)
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Print the job's id and return at once.")] = False

@@ -272,13 +272,13 @@ class Gangs:
             kept = attempt.dispatch > 0 or attempt.decision is not None
             state.steps(active or state.waiting_attempt(job), ((step, attempt),), kept=kept)
             over = attempt if kept else None
-        if at_last:
-            self._put_job(job, look.job, over)
         if job.id in state.chains:
             orders = RunOrders() if flight is None else flight.orders
             # The kernels of a session that loses its place wait for other runs.
             moves = [run for run in orders.moves if not orders.withdraw or run.status is not RunStatus.CANCELLED]
             state.follow_session(Followed(look.job, orders.steps, moves, look.ended), now)
+        if at_last:
+            self._put_job(job, look.job, over)
         if flight is not None and job.id in state.active:
             state.queue.wake_at(GANG, job.id, flight.next_look(now, look.wake_at))
         elif look.job is job:

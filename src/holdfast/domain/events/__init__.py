@@ -1,5 +1,5 @@
 """All events. Importing this package registers them (``registry``)."""
 
-from holdfast.domain.events import jobs, operators, workloads
+from holdfast.domain.events import jobs, operators, sessions, workloads
 
-__all__ = ["jobs", "operators", "workloads"]
+__all__ = ["jobs", "operators", "sessions", "workloads"]

@@ -8,12 +8,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping  # noqa: TC003 - the codec of what is stored looks it up
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from holdfast.domain.events.registry import BY_KIND
+from holdfast.domain.events.sessions import SessionRetryExhausted, SessionRetryScheduled
 from holdfast.domain.failure import Cause, failure_in_words
 from holdfast.domain.job import JobState
 from holdfast.domain.notifier import Occasion
-from holdfast.domain.record import Struct, evolve, field
+from holdfast.domain.record import Struct, asdict, evolve, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -62,6 +64,8 @@ class OutcomeReport(Struct, frozen=True, kw_only=True):
     """Tasks of an array or jobs of a set by how they ended, and a set's restarts."""
     causes: Mapping[str, int] = field(default_factory=dict)
     """Failed tasks of an array by cause; counted before delivery."""
+    session: Mapping[str, Any] = field(default_factory=dict)
+    """The fields of the event about a session's retry, if it is one."""
     complete: bool = False
     """Whether the fields that are looked up before delivery are filled."""
 
@@ -163,6 +167,22 @@ def of_job(before: Job, after: Job, ended: Attempt | None, wishes: Iterable[Noti
             _report("job.held", after, ended), {Occasion.HOLD}, wishes, f"hold/{now!r}", now
         )
     return notifications
+
+
+def of_session(
+    job: Job, event: SessionRetryScheduled | SessionRetryExhausted, ended: Attempt, wishes: Iterable[Notify]
+) -> Sequence[Notification]:
+    """Return the notifications about a session's failure whose retry is due, or that had the last retry.
+
+    Args:
+        job: The session's job after the decision.
+        event: What was decided.
+        ended: The attempt that failed.
+        wishes: The notifiers that the job and its queue name.
+    """
+    occasion = Occasion.RETRY if isinstance(event, SessionRetryScheduled) else Occasion.EXHAUSTED
+    report = evolve(_report(BY_KIND[type(event)].name, job, ended), session=asdict(event))
+    return _notifications(report, {occasion}, wishes, f"{occasion}/{event.session_id}", job.updated_at)
 
 
 def of_owner(row: Owner, wishes: Iterable[Notify], now: float) -> Sequence[Notification]:

@@ -17,6 +17,8 @@ _WORDS = {
     "recovered": "succeeded after failures",
     "jobset.recovered": "completed after restarts",
     "notifier.test": "is only a test",
+    "session.retry_scheduled": "failed and will be retried",
+    "session.retry_exhausted": "failed with no retries left",
 }
 """Wording by the event's name or its last word; other events are described by their last word itself."""
 _MOST_CAUSES = 10
@@ -24,7 +26,7 @@ _MOST_CAUSES = 10
 
 def subject(report: OutcomeReport) -> str:
     """Describe the event in one line: ``job train failed: exit code 3: ValueError: no such key``."""
-    noun = KINDS[report.kind].noun if report.kind in KINDS else report.kind
+    noun = "session" if report.session else KINDS[report.kind].noun if report.kind in KINDS else report.kind
     word = report.event.rpartition(".")[2]
     what = f"{noun} {report.name} {_WORDS.get(report.event) or _WORDS.get(word, word)}"
     why = _why(report)
@@ -60,6 +62,7 @@ def facts(report: OutcomeReport) -> list[tuple[str, str]]:
         ("cause", "/".join(filter(None, (report.category or report.cause,)))),
         (KINDS.get(report.kind, JOB).parts, ", ".join(f"{count} {how}" for how, count in report.counts.items())),
         ("failed of", ", ".join(causes)),
+        ("retry", _retry(report)),
         ("attempts", str(report.attempts or "")),
         ("node", ", ".join(report.nodes)),
         ("took", took),
@@ -67,6 +70,15 @@ def facts(report: OutcomeReport) -> list[tuple[str, str]]:
         ("more", why_command(report)),
     ]
     return [(name, value) for name, value in named if value]
+
+
+def _retry(report: OutcomeReport) -> str:
+    """Describe which session of its chain it is, and when its retry is due."""
+    session = report.session
+    if not session:
+        return ""
+    due = f" at {stamp(session['retry_at'])}" if "retry_at" in session else ""
+    return f"attempt {session['attempt']} of {session['of']}{due}"
 
 
 def why_command(report: OutcomeReport) -> str:
@@ -103,5 +115,6 @@ def payload(report: OutcomeReport) -> dict[str, Any]:
         "counts": dict(report.counts),
         "causes": dict(report.causes),
         "why": why_command(report),
+        **({"session": dict(report.session)} if report.session else {}),
     }
     return {"type": report.event, "timestamp": stamp(report.at), "data": data}

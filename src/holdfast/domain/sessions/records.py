@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.domain.failure import Cause
-from holdfast.domain.job import JobState
+from holdfast.domain.job import Attempt, JobState
 from holdfast.domain.lifecycle import (
     CANCEL_JOB,
     PREPARE,
@@ -49,7 +49,7 @@ from holdfast.domain.sessions.retry_state import state_after
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from holdfast.domain.job import Attempt, Job, Run
+    from holdfast.domain.job import Job, Run
     from holdfast.domain.sessions.model import SessionSpec
 
 
@@ -150,6 +150,8 @@ class SessionChanges(Struct, eq=False, gc=True):
     retries: dict[str, str] = field(default_factory=dict)
     """The session that each new one retries, by the new one's id."""
     history: list[HistoryRow] = field(default_factory=list)
+    ended: list[tuple[Session, Attempt]] = field(default_factory=list)
+    """Sessions as they ended, with the attempt that ended each."""
 
 
 class Followed(NamedTuple):
@@ -294,6 +296,7 @@ class Chain:
             retry_at=attempt.retry_at if counted else None,
             terminated_at=attempt.ended_at or now,
         )
+        changes.ended.append((session, attempt))
         self._step(changes, step._replace(message=message), status, now, session)
         self._end_kernels(changes, now)
 

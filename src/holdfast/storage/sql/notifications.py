@@ -34,6 +34,14 @@ if TYPE_CHECKING:
 _table = tables.notifications
 _ALL = select(_table)
 _WAITS = tables.NOTIFICATION_WAITS
+_before = _table.alias()
+_IN_TURN = ~exists().where(
+    _before.c.about == _table.c.about,
+    _before.c.notifier == _table.c.notifier,
+    _before.c.seq < _table.c.seq,
+    _before.c.state == DeliveryState.WAITING.value,
+)
+"""A notifier hears about one thing in order: what is told later waits for what is still to be delivered."""
 _CHANGING = ("body", "state", "tries", "since", "next_at", "settled_at", "error")
 
 
@@ -125,13 +133,13 @@ class SqlNotificationStore(StorePart):
     def due_notifications(
         self, now: float, *, limit: int, but: Collection[str] = (), not_to: Collection[str] = ()
     ) -> Sequence[Notification]:
-        query = _ALL.where(_WAITS, _table.c.next_at <= now, *_without(but, not_to))
+        query = _ALL.where(_WAITS, _IN_TURN, _table.c.next_at <= now, *_without(but, not_to))
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(_table.c.next_at, _table.c.seq).limit(limit))
             return [*sound(rows, _read)]
 
     def next_notification_at(self, *, but: Collection[str] = (), not_to: Collection[str] = ()) -> float | None:
-        query = select(func.min(_table.c.next_at)).where(_WAITS, *_without(but, not_to))
+        query = select(func.min(_table.c.next_at)).where(_WAITS, _IN_TURN, *_without(but, not_to))
         with self._database.reading() as connection:
             next_at: float | None = connection.execute(query).scalar_one()
         return next_at
