@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Text, create_engine, insert, select, true, update
 
-from holdfast.domain.job import JOB_TERMINAL, JobState
+from holdfast.domain.job import JOB_TERMINAL, Job, JobState
+from holdfast.domain.sessions.model import SessionSpec
+from holdfast.domain.sessions.records import first_kernels, first_session
 from holdfast.storage.sql import tables
+from holdfast.storage.sql.codec import kernel_row, session_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from collections.abc import Set as AbstractSet
 
-    from sqlalchemy import ColumnElement
+    from sqlalchemy import ColumnElement, Connection
 
     from holdfast.client import Client
 
@@ -31,6 +34,8 @@ VICTIMS: Mapping[str, Callable[[str], ColumnElement[bool]]] = {
     "workloads": lambda key: tables.workloads.c.id == key,
     "set_log": lambda key: tables.set_log.c.set_id == key,
     "endpoints": lambda key: tables.metadata.tables["endpoints"].c.job_id == key,
+    "sessions": lambda key: tables.sessions.c.job_id == key,
+    "kernels": lambda key: tables.kernels.c.job_id == key,
     "names": lambda key: tables.metadata.tables["names"].c.job_id == key,
 }
 """Which rows are a workload's, by the tables that have such rows."""
@@ -47,6 +52,8 @@ LEFT_ALONE = {
     "runs": {"status", "named", "outcome", "failure", "decision", "devices", "interrupted", "ports"},
     "history": {"from_status", "to_status", "outcome", "steps"},
     "specs": {"body"},
+    "sessions": {"type", "retry_policy", "status", "result", "retry_state"},
+    "kernels": {"status"},
     "workloads": {"kind", "spec", "state"},
 }
 """Damage that keeps Holdfast from looking after what it belongs to; the rest is for people to read, or names others."""
@@ -152,12 +159,24 @@ def damage(url: str, victims: Mapping[Damage, list[str]]) -> None:
                 [job_id] = victims[each]
                 answers = {"id": each.name, "job_id": job_id, "attempt": 1, "rank": 0, "metadata": "{}", **texts}
                 connection.execute(insert(table).values(answers))
+            if each.table in {"sessions", "kernels"}:
+                [job_id] = victims[each]
+                _add_session(connection, job_id)
             whose = [true()] if each.table in SHARED else map(VICTIMS[each.table], victims[each])
             rows = [
                 connection.execute(update(table).where(one).values({each.column: GARBAGE})).rowcount for one in whose
             ]
             assert all(rows), f"nothing was damaged: {each}"
     engine.dispose()
+
+
+def _add_session(connection: Connection, job_id: str) -> None:
+    """Add the first session of a job, as if it were one of Backend.AI's."""
+    session = first_session(Job(job_id, "x", "default", 0, 1.0, ""), SessionSpec())
+    rows = [(tables.sessions, session_row(session))]
+    rows += [(tables.kernels, kernel_row(kernel)) for kernel in first_kernels(session)]
+    for table, row in rows:
+        connection.execute(insert(table).values(dict(zip(table.columns.keys(), row, strict=True))))
 
 
 def check(client: Client, victims: Mapping[Damage, list[str]], left_alone: AbstractSet[str]) -> None:
