@@ -49,7 +49,12 @@ PYTHON_API = (
     "hydra_plugins",
 )
 """For programs: whoever imports it may use all of it."""
-COMING = ("holdfast.ports.sessions", "holdfast.storage.sql.rows.sessions")
+COMING = (
+    "holdfast.domain.sessions.model",
+    "holdfast.ports.sessions",
+    "holdfast.storage.sql.rows.searches",
+    "holdfast.storage.sql.rows.sessions",
+)
 """Read by the door of Backend.AI's clients, which is being built."""
 CALLED_BY_LIBRARIES = {
     "holdfast.api.http.serving.metrics",

@@ -39,7 +39,7 @@ class SessionField(StrEnum):
     JOB_PRIORITY = "job_priority"
     IS_PREEMPTIBLE = "is_preemptible"
     NODE = "node"
-    """Of any of its kernels."""
+    """Any node that one of its kernels has; sessions are not ordered by it."""
     BATCH_TIMEOUT = "batch_timeout"
     STARTS_AT = "starts_at"
     RETRY_COUNT = "retry_count"
@@ -68,7 +68,7 @@ class StepField(StrEnum):
     """What the history of sessions and kernels can be found and ordered by."""
 
     ID = "id"
-    """The row's own id, ``step_id``."""
+    """The row's own id, ``step_id``; it only equals or is in."""
     SESSION_ID = "session_id"
     KERNEL_ID = "kernel_id"
     PHASE = "phase"
@@ -107,6 +107,7 @@ class Compare(Struct, frozen=True):
     value: Value
     """A tuple for ``IN``."""
     ignores_case: bool = False
+    """Whether a text's ASCII letters match in either case; both databases agree on no others."""
 
 
 class AllOf(Struct, frozen=True):
@@ -132,7 +133,7 @@ EVERYTHING = AllOf()
 
 
 class Order(Struct, frozen=True):
-    """What a list is ordered by, before its id."""
+    """What a list is ordered by, before its id; what has no value comes last, or first if descending."""
 
     field: SessionField | KernelField | StepField
     descending: bool = False
@@ -144,9 +145,11 @@ class PageRequest(Struct, frozen=True):
     limit: int = 10
     offset: int = 0
     after: str | None = None
-    """An id; the page begins after it."""
+    """The id of an item, which need not match; the list begins after it."""
     before: str | None = None
-    """An id; the page ends before it."""
+    """The id of an item, which need not match; the list ends before it."""
+    from_end: bool = False
+    """Whether the page is the list's last part instead of its first; its items are in order all the same."""
     order: tuple[Order, ...] = ()
 
 
@@ -169,8 +172,8 @@ class SessionRename(Struct, frozen=True):
     """The name that its chain has among jobs, if its name changes and it has not ended."""
 
 
-class SessionReader(Protocol):
-    """Sessions, kernels and their history by their ids."""
+class SessionStore(Protocol):
+    """Sessions, kernels and their history; every answer is a consistent snapshot."""
 
     def session(self, key: str, *, seen: Seen | None = None) -> Session:
         """Find a session by its id.
@@ -192,10 +195,6 @@ class SessionReader(Protocol):
     def steps_of(self, kind: EntityKind, name: str) -> Sequence[HistoryRow]:
         """Return the history of a session or a kernel, in order; ``name`` is its id in the history."""
 
-
-class SessionStore(SessionReader, Protocol):
-    """Sessions, kernels and their history; every answer is a consistent snapshot."""
-
     def search_sessions(self, where: Condition, page: PageRequest, *, seen: Seen | None = None) -> ListPage[Session]:
         """List sessions, by default the newest first.
 
@@ -204,12 +203,12 @@ class SessionStore(SessionReader, Protocol):
         """
 
     def search_kernels(self, where: Condition, page: PageRequest, *, seen: Seen | None = None) -> ListPage[Kernel]:
-        """List kernels, by default the newest first."""
+        """List kernels, as ``search_sessions`` lists sessions."""
 
     def search_steps(
         self, kind: EntityKind, where: Condition, page: PageRequest, *, seen: Seen | None = None
     ) -> ListPage[HistoryRow]:
-        """List the history of all sessions or all kernels, by default the newest first."""
+        """List the history of all sessions or all kernels, as ``search_sessions`` lists sessions."""
 
     def rename_session(self, key: str, rename: SessionRename, now: float) -> Session:
         """Change the name or the tag of a session.

@@ -18,7 +18,7 @@ from holdfast.ports.names import NameStore
 from holdfast.ports.notifications import NotificationStore
 from holdfast.ports.overview import OverviewStore, StateOfJob
 from holdfast.ports.retention import RetentionStore
-from holdfast.ports.sessions import SessionReader
+from holdfast.ports.sessions import SessionStore
 from holdfast.ports.workloads import Left, Rerun, W, WorkloadQueries
 
 if TYPE_CHECKING:
@@ -405,7 +405,7 @@ class Store(
     SubmissionStore,
     QueryStore,
     NameStore,
-    SessionReader,
+    SessionStore,
     EndpointStore,
     WorkloadQueries,
     CatalogueStore,

@@ -7,6 +7,7 @@ of a job are a chain (BEP "Native Session Retry", "Data model").
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping  # noqa: TC003 - the codec of what is stored looks it up
 from enum import StrEnum
 from hashlib import sha1
@@ -16,6 +17,7 @@ from holdfast.domain.record import Struct, field
 from holdfast.domain.sessions.policy import SessionRetryPolicy
 
 if TYPE_CHECKING:
+    from holdfast.domain.lifecycle.history import HistoryRow
     from holdfast.domain.lifecycle.statuses import RunStatus
 
 
@@ -269,3 +271,33 @@ def kernel_variables(job_id: str, retry_count: int, rank: int, size: int) -> dic
 def host_name(rank: int) -> str:
     """Return what a kernel is called among those of its session: ``main1``, then ``sub1`` and so on."""
     return f"sub{rank}" if rank else "main1"
+
+
+_LAST_DIGITS = 8
+"""How many hexadecimal digits of a step's id are its number."""
+
+
+def step_id(row: HistoryRow) -> str:
+    """Return the id of a row in the history of a session or kernel: a UUID that tells whose row it is."""
+    job_id, retry_count, *rank = row.id.split("/")
+    owner = session_id(job_id, int(retry_count))
+    if rank:
+        owner = kernel_id(owner, int(rank[0]))
+    # Version 8 (RFC 9562) is for ids with a meaning of one's own.
+    return f"{owner[:14]}8{owner[15:-_LAST_DIGITS]}{row.seq:0{_LAST_DIGITS}x}"
+
+
+def step_of(key: str) -> tuple[str, int] | None:
+    """Return how the id of the session or kernel begins that a row of the history belongs to, and the row's number.
+
+    The beginning is long enough for one owner: with a million of them, the chance of two is one in a billion.
+
+    Args:
+        key: The row's id; ``None`` is returned for any other text.
+    """
+    if _STEP_ID.fullmatch(key) is None:
+        return None
+    return f"{key[:14]}5{key[15:-_LAST_DIGITS]}", int(key[-_LAST_DIGITS:], 16)
+
+
+_STEP_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 
 from holdfast.domain.job import JOB_WAITING, JobState
-from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL
+from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, EntityKind
 from holdfast.domain.terms.workload_kinds import GANG
 
 metadata = MetaData(
@@ -226,6 +226,17 @@ history = Table(
     sqlite_with_rowid=False,
 )
 """The steps of every entity, by its kind; no foreign keys, because entities are in many tables."""
+_STEP_OF_SESSION = f"kind <> '{EntityKind.ATTEMPT}'"
+STEP_OF_SESSION = text(f"history.{_STEP_OF_SESSION}")
+"""Literal, as for ``ATTEMPT_ACTIVE``."""
+Index(
+    "ix_history_of_sessions",
+    history.c.kind,
+    history.c.created_at,
+    history.c.id,
+    history.c.seq,
+    sqlite_where=text(_STEP_OF_SESSION),
+)
 
 sessions = Table(
     "sessions",
@@ -237,15 +248,15 @@ sessions = Table(
     Column("parent_session_id", Key),
     Column("creation_id", Key, nullable=False, unique=True),
     Column("name", Key, nullable=False),
-    Column("tag", Text, nullable=False),
-    Column("type", Text, nullable=False),
+    Column("tag", Key, nullable=False),
+    Column("type", Key, nullable=False),
     Column("user_name", Key, nullable=False),
-    Column("access_key", Text, nullable=False),
-    Column("project", Text, nullable=False),
-    Column("domain", Text, nullable=False),
-    Column("resource_group", Text, nullable=False),
-    Column("image", Text, nullable=False),
-    Column("cluster_mode", Text, nullable=False),
+    Column("access_key", Key, nullable=False),
+    Column("project", Key, nullable=False),
+    Column("domain", Key, nullable=False),
+    Column("resource_group", Key, nullable=False),
+    Column("image", Key, nullable=False),
+    Column("cluster_mode", Key, nullable=False),
     Column("cluster_size", Integer, nullable=False),
     Column("priority", BigInteger, nullable=False),
     Column("job_priority", Integer, nullable=False),
@@ -255,12 +266,12 @@ sessions = Table(
     Column("max_retries", Integer, nullable=False, server_default="0"),
     Column("retry_policy", Text),
     Column("first_attempt", Integer, nullable=False),
-    Column("status", Text, nullable=False),
+    Column("status", Key, nullable=False),
     Column("status_since", Double, nullable=False),
     Column("status_info", Text, nullable=False),
-    Column("result", Text, nullable=False),
-    Column("retry_cause", Text),
-    Column("retry_state", Text, nullable=False),
+    Column("result", Key, nullable=False),
+    Column("retry_cause", Key),
+    Column("retry_state", Key, nullable=False),
     Column("retry_at", Double),
     Column("created_at", Double, nullable=False),
     Column("started_at", Double),
@@ -293,11 +304,11 @@ kernels = Table(
     Column("retry_count", Integer, nullable=False),
     Column("rank", Integer, nullable=False),
     Column("run", Key, nullable=False),
-    Column("status", Text, nullable=False),
+    Column("status", Key, nullable=False),
     Column("status_since", Double, nullable=False),
     Column("status_info", Text, nullable=False),
-    Column("executor", Text, nullable=False),
-    Column("node", Text, nullable=False),
+    Column("executor", Key, nullable=False),
+    Column("node", Key, nullable=False),
     Column("exit_code", Integer),
     Column("created_at", Double, nullable=False),
     Column("started_at", Double),
@@ -305,6 +316,7 @@ kernels = Table(
     _job_reference(),
     ForeignKeyConstraint(["session_id"], ["sessions.id"], ondelete="CASCADE"),
     UniqueConstraint("session_id", "rank"),
+    Index(None, "created_at", "id"),
     Index(None, "node", "created_at", "id"),
     CheckConstraint("rank >= 0", name="rank"),
 )
