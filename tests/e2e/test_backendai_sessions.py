@@ -27,6 +27,8 @@ from ai.backend.client.v2.auth import HMACAuth
 from ai.backend.client.v2.config import ClientConfig
 from ai.backend.client.v2.exceptions import BackendAPIError
 from ai.backend.client.v2.v2_registry import V2ClientRegistry
+from ai.backend.common.dto.manager.v2.kernel.request import *
+from ai.backend.common.dto.manager.v2.scheduling_history.request import *
 from ai.backend.common.dto.manager.v2.session.request import *
 from yarl import URL
 
@@ -58,6 +60,56 @@ def main(work):
         finally:
             await registry.close()
     asyncio.run(run())
+"""
+
+SEARCHES = """
+async def work(registry):
+    sessions, history = registry.session, registry.scheduling_history
+    nodes = [(await sessions.enqueue(batch(f"s{n}", "true", tag=f"t{n % 2}", cluster_size=n))).session
+             for n in (1, 2, 3)]
+    for node in nodes:
+        await until(sessions, node.id, "TERMINATED")
+    ids = [node.id for node in nodes]
+    renamed = (await sessions.update(ids[0], UpdateSessionInput(name="renamed", tag="new"))).session
+    order = [{"field": "name", "direction": "ASC"}]
+    named = {"AND": [{"name": {"i_starts_with": "S"}}], "status": {"in": ["TERMINATED"]}}
+    found = await sessions.my_search(AdminSearchSessionsInput(filter=named, order=order, limit=1))
+    page = await sessions.admin_search(AdminSearchSessionsInput(order=order, last=1))
+    project = await sessions.project_search(
+        PROJECT, AdminSearchSessionsInput(filter={"cluster_size": {"greater_than": 1}}, order=order, offset=1))
+    own = {"user_uuid": {"equals": nodes[0].user_id}}
+    user = await sessions.my_search(AdminSearchSessionsInput(filter=own))
+    kernels = await sessions.search_kernels_by_session(str(ids[2]), AdminSearchKernelsInput(
+        filter={"status": {"equals": "TERMINATED"}}, order=[{"field": "cluster_idx", "direction": "ASC"}]))
+    agent = kernels.items[0].resource.agent_id
+    by_agent = [await sessions.search_sessions_by_agent(agent, AdminSearchSessionsInput()),
+                await sessions.search_kernels_by_agent(agent, AdminSearchKernelsInput()),
+                await sessions.admin_search_kernels(AdminSearchKernelsInput(first=2))]
+    oldest = [{"field": "created_at", "direction": "ASC"}]
+    steps = await history.session_scoped_search(
+        ids[0], AdminSearchSessionHistoriesInput(order=oldest, first=50))
+    every = await history.search_session_history(AdminSearchSessionHistoriesInput(
+        filter={"to_status": ["RUNNING"], "result": {"equals": "SUCCESS"}}))
+    of_kernels = await history.kernel_scoped_search(ScopedSearchKernelHistoriesInput(
+        scope={"session": [{"value": ids[0]}]}, order=oldest, first=50))
+    all_kernels = await history.search_kernel_history(AdminSearchKernelHistoriesInput(
+        filter={"to_status": ["TERMINATED"]}))
+    handlers = await registry.scheduling_handler.list()
+    done({
+        "renamed": [renamed.metadata.name, renamed.metadata.tag],
+        "found": [[item.metadata.name for item in found.items], found.total_count, found.has_next_page],
+        "page": [[item.metadata.name for item in page.items], page.has_previous_page, page.has_next_page],
+        "project": [item.metadata.name for item in project.items],
+        "user": user.total_count,
+        "kernels": [[kernel.cluster.cluster_hostname, kernel.lifecycle.status] for kernel in kernels.items],
+        "by_agent": [result.total_count for result in by_agent],
+        "steps": [step.to_status for step in steps.items],
+        "every": every.total_count,
+        "of_kernels": [step.to_status for step in of_kernels.items],
+        "all_kernels": all_kernels.total_count,
+        "handlers": len(handlers.items),
+    })
+main(work)
 """
 
 
@@ -112,6 +164,28 @@ def test_the_stock_client_enqueues_a_batch_session_and_reads_it_and_its_output(d
     )
     assert node["project_id"] == PROJECT
     assert ended["runtime"]["environ"] == {"entries": [{"key": "WORD", "value": "hi"}]}
+
+
+def test_the_stock_client_searches_sessions_kernels_and_their_histories_and_renames_a_session(
+    door: BackendAiServer,
+) -> None:
+    told = StockClient(door)(SEARCHES)
+    statuses = ["SCHEDULED", "PREPARING", "PREPARED", "CREATING", "RUNNING", "TERMINATING", "TERMINATED"]
+    steps = told.pop("steps")
+    assert [status for status in statuses if status not in steps] == []
+    assert told.pop("of_kernels")[-1] == "TERMINATED"
+    assert told.pop("handlers") > 5
+    assert told == {
+        "renamed": ["renamed", "new"],
+        "found": [["s2"], 2, True],
+        "page": [["s3"], True, False],
+        "project": ["s3"],
+        "user": 3,
+        "kernels": [["main1", "TERMINATED"], ["sub1", "TERMINATED"], ["sub2", "TERMINATED"]],
+        "by_agent": [3, 6, 6],
+        "every": 3,
+        "all_kernels": 6,
+    }
 
 
 def body(name: str, command: str = "true", **more: Any) -> dict[str, object]:  # noqa: ANN401 - the fields of a request

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from starlette.datastructures import Headers
 
-from holdfast.api.backendai import problems, sessions, system  # noqa: F401 - each registers its calls
+from holdfast.api.backendai import histories, kernels, problems, sessions, system  # noqa: F401 - each registers its calls
 from holdfast.api.backendai.problems import RefusedCall, refusal_of
 from holdfast.api.backendai.routing import ROUTES, BackendAiCall, BackendAiRoutes
 from holdfast.api.backendai.system import hello

@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from holdfast.api.backendai.models.histories import KernelHistoryView, SessionHistoryView, SubStepView
 from holdfast.api.backendai.models.parts import moment, moment_or_none
 from holdfast.api.backendai.models.session_views import (
     Allocation,
     Environment,
     EnvironmentEntry,
+    KernelCluster,
+    KernelLifecycle,
+    KernelNetwork,
+    KernelResource,
+    KernelSession,
+    KernelUser,
+    KernelView,
     RetryStateView,
     SessionAttempt,
     SessionLifecycle,
@@ -20,11 +28,16 @@ from holdfast.api.backendai.models.session_views import (
     SlotEntry,
     Slots,
 )
+from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.sessions.model import (
     RetryState,
+    SessionResult,
     SessionStatus,
+    host_name,
+    kernel_id,
     named_id,
     session_id,
+    step_id,
 )
 from holdfast.domain.sessions.policy import document
 from holdfast.service.manifests.backendai import environ_of, slots_of
@@ -35,9 +48,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from holdfast.domain.job import Resources
+    from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.sessions.model import Kernel, Session
     from holdfast.domain.workloads.spec import JobSpec
-    from holdfast.service.operations.sessions import SessionDetail
+    from holdfast.service.operations.sessions import KernelDetail, SessionDetail
 
 _PLACED = {
     SessionStatus.SCHEDULED,
@@ -48,6 +62,13 @@ _PLACED = {
     SessionStatus.TERMINATING,
 }
 """Statuses in which a session has its resources."""
+
+
+KERNEL_STATUSES: Mapping[str, str] = {
+    RunStatus.PULLING.value: RunStatus.PREPARING.value,
+    RunStatus.ERROR.value: RunStatus.TERMINATED.value,
+}
+"""What clients see instead of statuses that they do not know."""
 
 
 def named_uuid(kind: str, name: str) -> UUID:
@@ -143,6 +164,62 @@ def attempt_view(session: Session, kernels: Sequence[Kernel]) -> SessionAttempt:
     )
 
 
+def kernel_view(detail: KernelDetail) -> KernelView:
+    """Describe a kernel."""
+    kernel, session, spec = detail.kernel, detail.session, detail.spec
+    request, id_ = _request_of(spec), UUID(kernel.id)
+    return KernelView(
+        id=id_,
+        field_id=id_,
+        image_id=named_uuid(IMAGE, session.image),
+        startup_command=request.get("startup_command"),
+        session_info=KernelSession(
+            session_id=UUID(session.id),
+            creation_id=session.creation_id,
+            name=session.name,
+            session_type=session.type.value,
+        ),
+        user_info=KernelUser(
+            user_id=named_uuid(USER, session.user),
+            access_key=session.access_key or None,
+            domain_name=session.domain,
+            group_id=named_uuid(PROJECT, session.project),
+        ),
+        network=KernelNetwork(preopen_ports=request.get("preopen_ports")),
+        cluster=KernelCluster(
+            cluster_role="sub" if kernel.rank else "main",
+            cluster_idx=kernel.rank or 1,
+            local_rank=kernel.rank,
+            cluster_hostname=host_name(kernel.rank),
+        ),
+        resource=KernelResource(
+            agent_id=kernel.node or None,
+            resource_group_name=session.resource_group or None,
+            allocation=_allocation(
+                spec.resources,
+                1,
+                in_use=bool(kernel.node) and kernel.status not in RUN_TERMINAL,
+                started=kernel.started_at is not None,
+            ),
+        ),
+        lifecycle=KernelLifecycle(
+            status=KERNEL_STATUSES.get(kernel.status, kernel.status.value),
+            result=_result_of(kernel).value,
+            created_at=moment(kernel.created_at),
+            terminated_at=moment_or_none(kernel.terminated_at),
+            starts_at=moment_or_none(session.starts_at),
+            status_info=kernel.status_info or None,
+            exit_code=kernel.exit_code,
+        ),
+    )
+
+
+def _result_of(kernel: Kernel) -> SessionResult:
+    if kernel.exit_code is None:
+        return SessionResult.FAILURE if kernel.status is RunStatus.ERROR else SessionResult.UNDEFINED
+    return SessionResult.FAILURE if kernel.exit_code else SessionResult.SUCCESS
+
+
 def _allocation(resources: Resources, kernels: int, *, in_use: bool, started: bool) -> Allocation:
     requested = Slots(
         entries=[
@@ -156,3 +233,48 @@ def _allocation(resources: Resources, kernels: int, *, in_use: bool, started: bo
 
 def _request_of(spec: JobSpec) -> Mapping[str, Any]:
     return {} if spec.session is None else spec.session.request
+
+
+def session_step_view(row: HistoryRow) -> SessionHistoryView:
+    """Describe a step of a session."""
+    started, ended = moment(row.created_at), moment(row.updated_at)
+    return SessionHistoryView(
+        **_step_fields(row),
+        sub_steps=[
+            SubStepView(
+                step=part.name,
+                result=part.outcome.value.upper(),
+                error_code=part.error_code or None,
+                message=part.message or None,
+                started_at=started,
+                ended_at=ended,
+            )
+            for part in row.steps
+        ],
+    )
+
+
+def kernel_step_view(row: HistoryRow) -> KernelHistoryView:
+    """Describe a step of a kernel."""
+    fields = _step_fields(row)
+    rank = int(row.id.rpartition("/")[2])
+    return KernelHistoryView(**fields, kernel_id=UUID(kernel_id(str(fields["session_id"]), rank)))
+
+
+def _step_fields(row: HistoryRow) -> dict[str, Any]:
+    job_id, retry_count, *_ = row.id.split("/")
+    id_ = UUID(step_id(row))
+    return {
+        "id": id_,
+        "field_id": id_,
+        "session_id": UUID(session_id(job_id, int(retry_count))),
+        "phase": row.phase,
+        "from_status": KERNEL_STATUSES.get(row.from_status, row.from_status),
+        "to_status": KERNEL_STATUSES.get(row.to_status, row.to_status),
+        "result": row.outcome.value,
+        "error_code": row.error_code or None,
+        "message": row.message or None,
+        "attempts": row.attempts,
+        "created_at": moment(row.created_at),
+        "updated_at": moment(row.updated_at),
+    }

@@ -7,22 +7,26 @@ from typing import TYPE_CHECKING, Any
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Subject
-from holdfast.domain.record import Struct
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.sessions.model import RetryState, SessionStatus, session_id
 from holdfast.errors import NotFound
+from holdfast.ports.sessions import SessionRename
 from holdfast.ports.store import JobFilter
 from holdfast.service.access.asking import asks
 from holdfast.service.logs import MOST_LINES, LogQuery, Logs
 from holdfast.service.operations.batches import JobBatches
+from holdfast.service.sessions.directory import Directory
 from holdfast.service.sessions.enqueue import NewSession, external_name, new_session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.domain.audit import Caller
+    from holdfast.domain.lifecycle import EntityKind, HistoryRow
     from holdfast.domain.sessions.model import Kernel, Session
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.catalogue import Catalogue
+    from holdfast.ports.sessions import Condition, ListPage, PageRequest
     from holdfast.service.operations.backend import Backend
 
 _MOST_PARTS = 4
@@ -36,6 +40,14 @@ class SessionDetail(Struct, frozen=True):
     session: Session
     chain: Sequence[Session]
     """All sessions of its chain, oldest first."""
+    spec: JobSpec
+
+
+class KernelDetail(Struct, frozen=True):
+    """A kernel, and its session."""
+
+    kernel: Kernel
+    session: Session
     spec: JobSpec
 
 
@@ -78,6 +90,13 @@ class SessionOperations(Struct, frozen=True):
         )
 
     @asks(Right.WATCH, Subject.JOB)
+    def directory(self, caller: Caller) -> Directory:
+        """Return what can be named by ids."""
+        catalogue = self.backend.store.catalogue()
+        users = {caller.principal.name, self.backend.owner.name, *catalogue.submitters.values()}
+        return Directory(catalogue, frozenset(users))
+
+    @asks(Right.WATCH, Subject.JOB)
     def get(self, caller: Caller, key: str) -> SessionDetail:
         """Read a session.
 
@@ -99,6 +118,49 @@ class SessionOperations(Struct, frozen=True):
     def kernels_of(self, _caller: Caller, sessions: Sequence[Session]) -> Mapping[str, Sequence[Kernel]]:
         """Return the kernels of sessions from a list, by the session's id."""
         return self.backend.store.kernels_of([session.id for session in sessions])
+
+    @asks(Right.WATCH, Subject.JOB)
+    def search(self, caller: Caller, where: Condition, page: PageRequest) -> ListPage[SessionDetail]:
+        """Search among the sessions that the caller may see."""
+        result = self.backend.store.search_sessions(where, page, seen=self.backend.seeing(caller).readable())
+        return _page(result, self._details(caller, result.items))
+
+    @asks(Right.WATCH, Subject.JOB)
+    def search_kernels(self, caller: Caller, where: Condition, page: PageRequest) -> ListPage[KernelDetail]:
+        """Search among the kernels of sessions that the caller may see."""
+        result = self.backend.store.search_kernels(where, page, seen=self.backend.seeing(caller).readable())
+        chains = self.backend.store.chains([*dict.fromkeys(kernel.job_id for kernel in result.items)])
+        sessions = {session.id: session for chain in chains.values() for session in chain}
+        specs = self._specs(caller, [*chains])
+        return _page(
+            result,
+            [
+                KernelDetail(kernel, sessions[kernel.session_id], specs[kernel.job_id])
+                for kernel in result.items
+                if kernel.job_id in specs
+            ],
+        )
+
+    @asks(Right.WATCH, Subject.JOB)
+    def search_steps(
+        self, caller: Caller, kind: EntityKind, where: Condition, page: PageRequest
+    ) -> ListPage[HistoryRow]:
+        """Search the history of the sessions that the caller may see, or of their kernels."""
+        return self.backend.store.search_steps(kind, where, page, seen=self.backend.seeing(caller).readable())
+
+    @asks(Right.CHANGE, Subject.JOB)
+    def update(self, caller: Caller, key: str, *, name: str | None = None, tag: str | None = None) -> SessionDetail:
+        """Change the name or the tag of a session.
+
+        Raises:
+            NotFound: There is none.
+            AlreadyExists: Another live session of its user has the name.
+        """
+        session = self._find(caller, key)
+        self.backend.seeing(caller).job(Right.CHANGE, session.job_id)
+        external = "" if name is None else external_name(session.user, name)
+        self.backend.store.rename_session(key, SessionRename(name, tag, external), self.backend.clock.now())
+        return self.get(caller, key)
 
     @asks(Right.CANCEL, Subject.JOB)
     def terminate(self, caller: Caller, keys: Sequence[str]) -> Terminated:
@@ -180,3 +242,7 @@ class SessionOperations(Struct, frozen=True):
     def _specs(self, caller: Caller, job_ids: Sequence[str]) -> Mapping[str, JobSpec]:
         jobs = self.backend.seeing(caller).jobs(self.backend.store.jobs_by_id(job_ids)) if job_ids else ()
         return {job.id: load_spec(job.spec) for job in jobs}
+
+
+def _page(result: ListPage[Any], items: Sequence[Any]) -> ListPage[Any]:
+    return evolve(result, items=items)

@@ -11,19 +11,21 @@ from holdfast.errors import NotFound
 from holdfast.ports.entries import DOMAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from holdfast.domain.job import Queue
     from holdfast.ports.catalogue import Catalogue
 
 DEFAULT = "default"
-PROJECT, IMAGE, RESOURCE_GROUP, USER = "project", "image", "resource-group", "user"
+PROJECT, IMAGE, RESOURCE_GROUP, USER, DOMAIN_KIND = "project", "image", "resource-group", "user", "domain"
 
 
 class Directory(Struct, frozen=True):
     """What can be named by ids, as of a catalogue."""
 
     catalogue: Catalogue
+    users: Collection[str] = ()
+    """The names of the users who are known."""
 
     @property
     def projects(self) -> Mapping[str, Queue]:
@@ -31,7 +33,12 @@ class Directory(Struct, frozen=True):
         return self.catalogue.queues
 
     @property
-    def images(self) -> Iterable[str]:
+    def domains(self) -> Collection[str]:
+        """The names of the domains."""
+        return self.catalogue.of(DOMAIN).keys()
+
+    @property
+    def images(self) -> Collection[str]:
         """The names of the images."""
         return (DEFAULT,)
 

@@ -76,29 +76,36 @@ def new_session(
     if owner is not None and owner != named_id(USER, user):
         msg = "sessions can be created only for oneself"
         raise Forbidden(msg, hint="leave owner_id out")
-    directory, problems = Directory(catalogue), list[Problem]()
+    problems: list[Problem] = []
+    spec = read_session(request, _place(request, catalogue, access_key, awaited), problems)
+    if spec is None:
+        msg = "the session is not valid"
+        raise InvalidRequest(msg, problems=problems)
+    written = WrittenJob(spec, flat=True, session_name=name, session_tag=str(request.get("tag") or ""))
+    replaces = "" if holder is None else holder.id
+    external = ExternalName(external_name(user, name), caller.request_id.encode(), replaces)
+    return NewSession(written, external, warnings_of(request))
+
+
+def _place(request: Mapping[str, Any], catalogue: Catalogue, access_key: str, awaited: Sequence[Job]) -> SessionPlace:
+    """Find what a request names, and its effective retry policy."""
+    directory, settings, document = Directory(catalogue), catalogue.settings, request.get(RETRY_POLICY)
     project = directory.project(str(request["project_id"]))
-    group = directory.group(request.get("resource_group_id"), request.get("resource_group"))
-    document = request.get(RETRY_POLICY)
     domain = directory.domain(project.domain)
     if not domain.active:
         msg = f"domain {domain.name!r} is not active"
         raise Refused(msg, hint="ask its operator")
+    group = directory.group(request.get("resource_group_id"), request.get("resource_group"))
     own = {} if document is None else partial(document, RETRY_POLICY)
-    place = SessionPlace(
+    defaults = (project.session_retry, domain.session_retry, settings.session_retry_default)
+    return SessionPlace(
         project=project.name,
         domain=domain.name,
         image=directory.image(str(request["image_id"])),
         resource_group=group,
         selector=directory.groups[group],
         access_key=access_key,
-        policy=effective(own, project.session_retry, domain.session_retry, path=RETRY_POLICY),
+        policy=effective(own, *defaults, path=RETRY_POLICY),
+        retries_enabled=settings.session_retries,
         dependencies=tuple(job.id for job in awaited),
     )
-    spec = read_session(request, place, problems)
-    if spec is None:
-        msg = "the session is not valid"
-        raise InvalidRequest(msg, problems=problems)
-    written = WrittenJob(spec, flat=True, session_name=name, session_tag=str(request.get("tag") or ""))
-    external = ExternalName(external_name(user, name), replaces="" if holder is None else holder.id)
-    return NewSession(written, external, warnings_of(request))

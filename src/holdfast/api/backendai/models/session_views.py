@@ -171,3 +171,75 @@ class SessionAttempt(AnswerModel):
     terminated_at: datetime | None
     exit_code: int | None
     """Of its main kernel."""
+
+
+class KernelSession(AnswerModel):
+    """The session of a kernel."""
+
+    session_id: UUID
+    creation_id: str
+    name: str
+    session_type: str
+
+
+class KernelUser(AnswerModel):
+    """The owner of a kernel."""
+
+    user_id: UUID
+    access_key: str | None
+    domain_name: str
+    group_id: UUID
+
+
+class KernelNetwork(AnswerModel):
+    """The ports of a kernel."""
+
+    service_ports: None = None
+    preopen_ports: list[int] | None
+
+
+class KernelCluster(AnswerModel):
+    """The place of a kernel among those of its session."""
+
+    cluster_role: str
+    cluster_idx: int
+    local_rank: int
+    cluster_hostname: str
+
+
+class KernelResource(AnswerModel):
+    """What a kernel takes, and where."""
+
+    agent_id: str | None
+    resource_group_name: str | None
+    container_id: str | None = None
+    allocation: Allocation
+    shares: Slots = Slots(entries=[])
+    resource_opts: None = None
+
+
+class KernelLifecycle(AnswerModel):
+    """What has become of a kernel."""
+
+    status: str
+    result: str
+    created_at: datetime
+    terminated_at: datetime | None
+    starts_at: datetime | None
+    status_info: str | None
+    exit_code: int | None
+
+
+class KernelView(AnswerModel):
+    """A kernel."""
+
+    id: UUID
+    field_id: UUID
+    image_id: UUID | None
+    startup_command: str | None
+    session_info: KernelSession
+    user_info: KernelUser
+    network: KernelNetwork
+    cluster: KernelCluster
+    resource: KernelResource
+    lifecycle: KernelLifecycle
