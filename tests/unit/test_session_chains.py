@@ -105,6 +105,17 @@ def test_a_failing_batch_session_is_followed_by_as_many_as_its_policy_allows(lab
     assert lab.job(job).state is JobState.FAILED
 
 
+def test_each_session_is_judged_by_its_own_policy(lab: Lab) -> None:
+    policies = [AT_ONCE, evolve(AT_ONCE, max_retries=1), SessionRetryPolicy(), AT_ONCE]
+    kinds = [SessionType.BATCH, SessionType.BATCH, SessionType.BATCH, SessionType.INTERACTIVE]
+    jobs = [
+        enqueue(lab, f"s{place}", policy, exits(1), type=kind)
+        for place, (policy, kind) in enumerate(zip(policies, kinds, strict=True))
+    ]
+    lab.pass_s(60)
+    assert [len(chain(lab, job)) for job in jobs] == [3, 2, 1, 1]
+
+
 def test_a_session_that_succeeds_in_its_retry_ends_the_chain(lab: Lab) -> None:
     job = enqueue(lab, "flaky", AT_ONCE, lambda order: exits(1 if order.attempt == 1 else 0))
     lab.pass_s(30)

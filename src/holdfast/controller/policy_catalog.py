@@ -86,6 +86,8 @@ class PolicyCatalog:
             question = (question, ends)
         if spec.checkpointed_exit_code is not None:
             question = (question, first_policies(spec))
+        if (session := spec.session) is not None:
+            question = (session.type, session.retries_enabled, session.policy)
         return self._compiled.get(question) or self._compiled.keep(question, self._compile(job, spec))
 
     def log_patterns(self, spec: JobSpec) -> LogPatterns:
