@@ -1,4 +1,4 @@
-"""What is told of the retries of sessions: as events, and to notifiers."""
+"""What is told of the retries of sessions: as events, to notifiers, in metrics and in the audit log."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from holdfast.app.telemetry import Telemetry
+from holdfast.domain.audit import Act, Subject
 from holdfast.domain.events.jobs import JobFailed
 from holdfast.domain.events.sessions import SessionRetryExhausted, SessionRetryScheduled
 from holdfast.domain.failure import EndedBy, FailureCondition
@@ -18,8 +20,9 @@ from holdfast.domain.sessions.policy import RetryEligibleCause, SessionRetryPoli
 from holdfast.ports.events import EventFilter
 from holdfast.ports.notifications import NotificationFilter
 from holdfast.ports.requests import RequestKind
-from tests.unit.conftest import Lab, ends_with, exits
+from tests.unit.conftest import Lab, ends_with, exits, job_named, retrying
 from tests.unit.test_session_chains import AT_ONCE, SOON, chain, enqueue
+from tests.unit.test_telemetry import observe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -165,3 +168,63 @@ def test_notifiers_of_the_job_and_its_queue_are_told_in_order(lab: Lab) -> None:
     assert subject(exhausted) == "session train failed with no retries left: exit code 3"
     assert dict(facts(exhausted))["retry"] == "attempt 2 of 2"
     assert dict(facts(scheduled))["retry"].startswith("attempt 2 of 2 at 1970-01-12T")
+
+
+@pytest.mark.parametrize(("emits", "doors"), [(True, ("backendai",)), (False, ())])
+def test_retries_are_counted_also_when_their_events_are_silenced(
+    lab: Lab, *, emits: bool, doors: tuple[str, ...]
+) -> None:
+    """RX-004, RX-005, RD-013."""
+    telemetry = Telemetry(lab.clock.now, doors)
+
+    def value(name: str, **labels: str) -> float | None:
+        return telemetry.registry.get_sample_value(f"bai_session_retry_{name}_total", labels)
+
+    assert value("succeeded") == (0 if doors else None)
+    once, oom = evolve(AT_ONCE, max_retries=1, emit_retry_events=emits), {"cause": "oom_killed"}
+    enqueue(lab, "late", evolve(once, retry_delay=5.0), lambda order: exits(1 if order.attempt == 1 else 0))
+    enqueue(lab, "big", once, ends_with(FailureCondition.OOM_KILLED, EndedBy.ITSELF))
+    enqueue(lab, "slow", once, ends_with(FailureCondition.DEADLINE_EXCEEDED, EndedBy.DEADLINE))
+    enqueue(lab, "once", evolve(once, max_retries=0), exits(1))
+    enqueue(lab, "fine", once, exits(0))
+    observe(lab, telemetry, 60)
+    assert (value("scheduled", **oom), value("exhausted", **oom)) == (1, 1)
+    assert (value("scheduled", cause="unknown"), value("exhausted", cause="unknown")) == (1, 1)
+    assert value("scheduled", cause="kernel_nonzero_exit") == 1
+    assert value("exhausted", cause="kernel_nonzero_exit") is None
+    assert value("succeeded") == 1
+
+
+def test_jobs_that_are_no_sessions_are_not_counted_as_such(lab: Lab) -> None:
+    telemetry = Telemetry(lab.clock.now, ("backendai",))
+    lab.submit(job_named("flaky", retrying(1)), exits(1))
+    observe(lab, telemetry, 20)
+    names = {sample.name for family in telemetry.registry.collect() for sample in family.samples}
+    assert "bai_session_retry_scheduled_total" not in names
+    assert "bai_session_retry_exhausted_total" not in names
+
+
+def test_each_retry_is_in_the_audit_log_with_its_session(lab: Lab) -> None:
+    """RX-007."""
+    job = enqueue(lab, "fails", SOON, exits(1))
+    lab.pass_s(4)
+    assert lab.store.audit(limit=9) == []
+    lab.restart_controller()
+    lab.pass_s(90)
+    ids = [session_id(job, count) for count in range(3)]
+    entries = [stored.entry for stored in lab.store.audit(limit=9)]
+    assert [(entry.caller.actor, entry.act, entry.subject, entry.name, entry.detail) for entry in entries] == [
+        (
+            "system",
+            Act.RETRY,
+            Subject.JOB,
+            job,
+            (
+                f"auto=true cause=kernel_nonzero_exit attempt={count + 1} of=3"
+                f" session={ids[count]} parent={ids[count - 1]}"
+            ),
+        )
+        for count in (1, 2)
+    ]
+    begun = [session.created_at for session in chain(lab, job)[1:]]
+    assert [entry.caller.at for entry in entries] == begun

@@ -17,7 +17,7 @@ from tests.unit.conftest import Lab, ends_with, exits, job_named, retrying
 from tests.unit.jobset_lab import SetLab, fails_first, group, manifest
 
 
-def _observe(lab: Lab, telemetry: Telemetry, seconds: int) -> None:
+def observe(lab: Lab, telemetry: Telemetry, seconds: int) -> None:
     tick = lab.controller.tick
 
     def told(*arguments: object, **options: object) -> object:
@@ -33,7 +33,7 @@ def _observe(lab: Lab, telemetry: Telemetry, seconds: int) -> None:
 def test_ticks_are_counted_by_what_they_committed(lab: Lab) -> None:
     telemetry = Telemetry(lab.clock.now)
     lab.submit(job_named("flaky", retrying(3)), lambda order: exits(0 if order.attempt == 3 else 9))
-    _observe(lab, telemetry, 10)
+    observe(lab, telemetry, 10)
     value = telemetry.registry.get_sample_value
     judged = {"action": "Retry", "code": "retry", "cause": "kernel_nonzero_exit"}
     assert value("holdfast_decisions_total", judged) == 2
@@ -49,7 +49,7 @@ def test_failures_are_counted_under_armadas_names_while_its_door_is_open(lab: La
         lab.store.put_entry(Queue(name))
     lab.submit(evolve(job_named("storm", queue="ml"), retry_policies=("twice",)), exits(9))
     lab.submit(job_named("plain", queue="other"), exits(0))
-    _observe(lab, telemetry, 20)
+    observe(lab, telemetry, 20)
     value = telemetry.registry.get_sample_value
     decided = {"queue": "ml", "pool": "default", "policy": "twice"}
     name = "armada_scheduler_retry_policy_decisions_total"
@@ -76,7 +76,7 @@ def test_states_of_jobs_are_counted_as_armadas_scheduler_does(lab: Lab) -> None:
     lab.submit(job_named("taken", retrying(1, rules=(rule,)), queue="ml"), taken)
     gone = lab.submit(job_named("gone", queue="ml"), SimulatedRun(duration_s=None))
     waits = lab.submit(job_named("waits", queue="ml", resources=Resources(64_000)))
-    _observe(lab, telemetry, 10)
+    observe(lab, telemetry, 10)
     lab.ask(RequestKind.CANCEL, gone)
     lab.ask(RequestKind.CANCEL, waits)
     lab.pass_s(10)
@@ -106,7 +106,7 @@ def test_names_that_people_choose_make_no_more_than_so_many_series(monkeypatch: 
     for n in range(9):
         lab.store.put_entry(Queue(f"queue-{n}"))
         lab.submit(job_named(f"job-{n}", queue=f"queue-{n}"), exits(9))
-    _observe(lab, telemetry, 20)
+    observe(lab, telemetry, 20)
     [family] = [
         one for one in telemetry.registry.collect() if one.name == "armada_scheduler_job_error_classification_by_queue"
     ]
@@ -119,7 +119,7 @@ def test_job_sets_are_counted_by_how_they_end_and_what_was_decided() -> None:
     telemetry = Telemetry(lab.clock.now)
     document = manifest(replicatedJobs=[group("w", 2)], failurePolicy={"maxRestarts": 1})
     lab.submit_set(document, fails_first("train-w-0", times=2))
-    _observe(lab, telemetry, 20)
+    observe(lab, telemetry, 20)
     value = telemetry.registry.get_sample_value
     assert value("holdfast_jobsets_ended_total", {"outcome": "Failed"}) == 1
     assert value("holdfast_jobset_decisions_total", {"action": "RestartJobSet", "granted": "true"}) == 1
@@ -129,7 +129,7 @@ def test_job_sets_are_counted_by_how_they_end_and_what_was_decided() -> None:
 def test_readiness_names_what_keeps_the_loops_from_working(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     telemetry = Telemetry(lab.clock.now)
     assert telemetry.ready() == "the controller has not started"
-    _observe(lab, telemetry, 1)
+    observe(lab, telemetry, 1)
     assert telemetry.ready() is None
     lab.clock.time += STALLED_AFTER_S + 1
     assert telemetry.ready() == "the controller loop has not run for 3 s"

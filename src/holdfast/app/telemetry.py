@@ -11,6 +11,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from holdfast.app.armada_metrics import ArmadaMetrics
 from holdfast.domain.events.workloads import JobSetDecided, JobSetEnded
+from holdfast.domain.sessions.model import RetryState, SessionResult
+from holdfast.domain.sessions.policy import eligible_cause
 from holdfast.domain.shortage import Shortage
 from holdfast.domain.workloads.jobset.state import JobSet
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from holdfast.domain.events.registry import Event
     from holdfast.domain.job import Attempt
     from holdfast.domain.shortage import Short
+    from holdfast.ports.store import Changes
 
 STALLED_AFTER_S = 2.0
 """A controller that has not ticked for this long is not ready."""
@@ -34,6 +37,7 @@ class Telemetry:
         """Register the metrics, including those of the systems whose ``doors`` are open."""
         self.registry = CollectorRegistry()
         self._of_armada = ArmadaMetrics(self.registry) if "armada" in doors else None
+        self._of_sessions = _SessionMetrics(self.registry) if "backendai" in doors else None
         self._now = now
         self._ticked_at: float | None = None
         self._refused = False
@@ -77,18 +81,26 @@ class Telemetry:
             self._refusals.inc()
         self._quarantined.set(quarantined)
         self._see_short(short)
-        for attempt in ticked.written.attempts.values():
+        self._wrote(ticked.written, now)
+
+    def _wrote(self, written: Changes, now: float) -> None:
+        """Count what a tick committed."""
+        for attempt in written.attempts.values():
             if attempt.ending is not None:
                 self._ended(attempt, now)
                 if self._of_armada is not None:
-                    self._of_armada.ended(attempt, ticked.written.jobs.get(attempt.job_id))
+                    self._of_armada.ended(attempt, written.jobs.get(attempt.job_id))
         if self._of_armada is not None:
-            self._of_armada.happened(ticked.written.events.values(), ticked.written.jobs)
-        for run in ticked.written.runs.values():
+            self._of_armada.happened(written.events.values(), written.jobs)
+        if written.sessions:
+            # Sessions go on though the door that they came by is closed.
+            self._of_sessions = self._of_sessions or _SessionMetrics(self.registry)
+            self._of_sessions.wrote(written)
+        for run in written.runs.values():
             if run.outcome is not None:
                 self._runs.labels(run.status.value).inc()
-        if ticked.written.of(JobSet):
-            for record in ticked.written.events.values():
+        if written.of(JobSet):
+            for record in written.events.values():
                 self._count(record.event)
 
     def _see_short(self, short: Mapping[str, Short]) -> None:
@@ -123,3 +135,29 @@ class Telemetry:
         if self._refused:
             return "the database refuses commits"
         return "; ".join(short.in_words(name) for name, short in self._short.items()) or None
+
+
+class _SessionMetrics:
+    """Counts the retries of sessions under the names of the BEP "Native Session Retry"; silenced events count, too."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        words = "Retries of sessions that were scheduled, by the cause of the failure."
+        self._scheduled = Counter("bai_session_retry_scheduled", words, ["cause"], registry=registry)
+        words = "Sessions that failed with no retries left, by the cause of the last failure."
+        self._exhausted = Counter("bai_session_retry_exhausted", words, ["cause"], registry=registry)
+        words = "Sessions that succeeded as the retry of another."
+        self._succeeded = Counter("bai_session_retry_succeeded", words, registry=registry)
+
+    def wrote(self, written: Changes) -> None:
+        """Count what a tick committed about sessions."""
+        # A session is written again when its retry begins, but the attempt that ended it only once.
+        jobs = {session.job_id for session in written.sessions.values()}
+        for attempt in written.attempts.values():
+            decision, failure = attempt.decision, attempt.failure
+            if attempt.job_id in jobs and decision is not None and decision.counter is not None and failure is not None:
+                self._scheduled.labels((eligible_cause(failure.cause) or failure.cause).value).inc()
+        for session in written.sessions.values():
+            if session.retry_state is RetryState.EXHAUSTED:
+                self._exhausted.labels(session.retry_cause or "").inc()
+            elif session.retry_count and session.result is SessionResult.SUCCESS:
+                self._succeeded.inc()

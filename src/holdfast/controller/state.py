@@ -13,6 +13,7 @@ from holdfast.controller.active import Active
 from holdfast.controller.dependencies import Waits
 from holdfast.controller.families import Families
 from holdfast.controller.work_queue import WorkQueue
+from holdfast.domain.audit import on_session_retry
 from holdfast.domain.event_mapping import MOVES_TOLD, Outbox, set_log_event, started_event, submitted_event
 from holdfast.domain.lifecycle import (
     ATTEMPT_TERMINAL,
@@ -151,6 +152,8 @@ class ControllerState:
         if chain is not None:
             after = chain.follow(seen, now)
             self._put_sessions(after)
+            for child, parent in after.retries.items():
+                self.changes.audited.append(on_session_retry(after.sessions[child], after.sessions[parent], now))
             for session, attempt in after.ended:
                 self.outbox.session_ended(self.changes.events, self.changes.notifications, seen.job, session, attempt)
             if seen.job.terminal:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.domain.access import Principal
 from holdfast.domain.events.operators import (
     ENTRY_EVENTS,
     NodeCordoned,
@@ -24,11 +25,11 @@ from holdfast.domain.terms import entries
 from holdfast.domain.terms.kinds import ARRAY, JOB, JOB_SET, SubjectName, info_of
 
 if TYPE_CHECKING:
-    from holdfast.domain.access import Principal
     from holdfast.domain.access.grants import Access
     from holdfast.domain.events.registry import Event
     from holdfast.domain.placement.cordon import Cordon, Pause
     from holdfast.domain.policy.model import RetrySettings
+    from holdfast.domain.sessions.model import Session
 
 
 class Act(StrEnum):
@@ -49,7 +50,7 @@ class Act(StrEnum):
     RELEASE = "release"
     """Requested the release of a held job or array."""
     RETRY = "retry"
-    """Requested another attempt of a job."""
+    """Requested another attempt of a job, or the server began the retry of a session."""
     PREEMPT = "preempt"
     """Requested that a running job give up its place."""
     REPRIORITIZE = "reprioritize"
@@ -96,6 +97,8 @@ class Subject:
     SERVER = SubjectName("server")
 
 
+SYSTEM = Principal("system")
+"""The actor of what the server does by itself."""
 ACCEPTED = "accepted"
 """The outcome of an action that was done; any other is the code of a refusal."""
 
@@ -211,6 +214,15 @@ def on_job(caller: Caller | None, act: Act, job_id: str, reason: str) -> Audited
     """Describe a request about a job; it is one of the job's events, before its effects."""
     change = _audited(caller, act, Subject.JOB, job_id, detail=reason)
     return change and evolve(change, records=tuple(record._replace(job_id=job_id) for record in change.records))
+
+
+def on_session_retry(child: Session, parent: Session, now: float) -> AuditedChange:
+    """Describe the automatic retry of a session; its effects are the job's events."""
+    detail = (
+        f"auto=true cause={parent.retry_cause} attempt={child.retry_count + 1} of={child.max_retries + 1}"
+        f" session={child.id} parent={parent.id}"
+    )
+    return AuditedChange(AuditEntry(Caller(SYSTEM, now), Act.RETRY, Subject.JOB, child.job_id, detail=detail), ())
 
 
 def on_device(caller: Caller | None, act: Act, name: str, reason: str) -> AuditedChange | None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.access.grants import Seen
     from holdfast.domain.access.group import Grouped
-    from holdfast.domain.audit import Caller
+    from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.events.registry import EventRecord, StoredEvent
     from holdfast.domain.job import Attempt, Job, JobState, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
@@ -125,6 +125,8 @@ class Changes(Struct, gc=True):
     """Ids of jobs whose specification changed."""
     priorities: dict[str, int] = field(default_factory=dict)
     """New priorities by job id."""
+    audited: list[AuditedChange] = field(default_factory=list)
+    """What is done by itself and yet in the audit log."""
 
     def __bool__(self) -> bool:
         """Whether there is anything to commit."""

@@ -23,7 +23,7 @@ from holdfast.ports.workloads import Left
 from holdfast.storage.sql import codec, declared, tables
 from holdfast.storage.sql.batch import chunks
 from holdfast.storage.sql.damage import UNREADABLE, left_of_job, left_of_owner, refuse, sound
-from holdfast.storage.sql.logs import append_events, recent_losses, set_log_row
+from holdfast.storage.sql.logs import append_audited, append_events, recent_losses, set_log_row
 from holdfast.storage.sql.notifications import notification_row
 from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.query import (
@@ -265,6 +265,7 @@ class SqlControllerStore(StorePart):
             if changes.notifications:
                 batches.notifications.run(connection, [*map(notification_row, changes.notifications)])
             append_events(connection, batches, changes.events.values())
+            append_audited(connection, batches, changes.audited)
 
 
 def _unmarked() -> None:
