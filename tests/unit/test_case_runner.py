@@ -33,10 +33,6 @@ def armada(
     }  # fmt: skip
 
 
-def session(name: str, given: str, when: str, expect: str) -> dict[str, Any]:
-    return {"id": name, "source": "here", "given": given, "when": when, "expect": expect}
-
-
 def engine(history: dict[str, Any], expect: dict[str, Any], **scheduler: object) -> dict[str, Any]:
     policy = {"scheduler": {"globalMaxRetries": 10, **scheduler}, "policies": [POLICY]}
     return armada("engine", policy, EVICTED, history, expect)
@@ -70,20 +66,6 @@ RIGHT: list[dict[str, Any]] = [
         None,
         {"effectivePolicies": ["a", "b"]},
     ),
-    session(
-        "SB-901",
-        "one session PREPARED, kernels PREPARED; time in the current state exceeds the handler timeout",
-        "coordinator processes StartSessions with outcome expired",
-        "session -> PENDING, kernels -> PENDING; history result=EXPIRED. Upstream HEAD: session -> TERMINATING",
-    ),
-    session(
-        "SB-904",
-        "one session SCHEDULED (or PREPARING), kernels SCHEDULED; handler reports success",
-        "coordinator processes PrepareSessions with outcome success",
-        "session -> PREPARING, its kernels -> PREPARING; one history row result=SUCCESS from SCHEDULED to PREPARING",
-    ),
-    session("SC-907", "session handler.execute() raises for a group of 2 sessions", "tick", "all 2 are failures"),
-    session("SC-908", "attempts 5, max_retry_count=5, started 20 min ago, timeout 900 s", "classify", "give_up"),
     armada(
         "design",
         None,
@@ -91,11 +73,6 @@ RIGHT: list[dict[str, Any]] = [
         {"job": {"retryAfter": "now+5s"}},
         {"scheduling": "the loop skips the job until retryAfter <= now"},
     ),
-    session("SP-901", "session CREATING, kernels [RUNNING, PULLING]", "PromoteToRunning", "no change"),
-    session("SP-902", "ALL over S: all in S / one not in S", "evaluate", "true / false"),
-    session("SC-901", "phase_attempts=2, max_retry_count=2", "classify", "give_up"),
-    session("SC-902", "started 2 h ago, timeout 3600 s, attempts 1", "classify failure", "expired"),
-    session("SC-903", "same phase, different error_code", "record", "two rows"),
 ]
 WRONG: list[dict[str, Any]] = [
     engine({"failures": 4}, {"action": "Retry"}),
@@ -112,16 +89,6 @@ WRONG: list[dict[str, Any]] = [
     armada("validation", {"policies": [{"name": "A"}]}, None, None, {"action": "Reject", "reason": "too loud"}),
     armada("engine", {"policies": [{}]}, EVICTED, {"failures": 1}, {"action": "Fail"}),
     armada("design", {"scheduler": {"enabled": True}}, None, {"runIndex": 2}, {"podName": "armada-<jobId>-0"}),
-    session(
-        "SB-902",
-        "one session PREPARED, kernels PREPARED; handler reports success",
-        "coordinator processes StartSessions with outcome success",
-        "session -> RUNNING, its kernels -> CREATING",
-    ),
-    session("SP-903", "session CREATING, kernels [RUNNING, RUNNING]", "PromoteToRunning", "no change"),
-    session("SP-904", "ANY over S: none in S", "evaluate", "true"),
-    session("SC-904", "phase_attempts=1, max_retry_count=2", "classify", "give_up"),
-    session("SC-905", "two records same phase, error_code, to_status, both attempts", "record", "two rows"),
 ]
 SKIPPED: list[dict[str, Any]] = [
     armada("scheduler", {}, None, None, {"colour": "green"}),
@@ -129,9 +96,6 @@ SKIPPED: list[dict[str, Any]] = [
     armada("cache", {"steps": ["refresh twice"]}, None, None, {"served": []}),
     armada("no-such-kind", {}, None, None, {}),
     engine({"failures": 1}, {"action": "Retry", "colour": "green"}),
-    session("RV-001", "a", "b", "c"),
-    session("SC-906", "two resource groups; processing 'gpu' raises", "tick", "'default' still processed"),
-    session("SB-903", "a session", "something happens", "something else"),
     {"id": "FL-901", "given": {"retry": "absent"}, "when": ["dispatch"], "expect": {"state": "RUNNING"}},
     {"id": "EP99", "kind": "placement", "jobset": {}, "event": [], "expect": {}},
     {"question": "what is this"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from tools.cases import (
@@ -11,7 +10,6 @@ from tools.cases import (
     armada_facts,
     armada_input,
     armada_scheduler,
-    backendai,
     jobset,
 )
 from tools.cases.deviations import deviation_of
@@ -36,7 +34,6 @@ _ARMADA: dict[str, Callable[[Case], list[Mismatch]]] = {
     "cache": armada_catalogue.check_cache,
 }
 _ON_PROGRAMS = "is about real programs: tests/e2e/test_armada_door.py"
-_SESSION_CASE = re.compile(r"[A-Z]{2}-\d+")
 
 
 def check(case: Case) -> list[Mismatch]:
@@ -54,9 +51,6 @@ def _checker(case: Case) -> Callable[[Case], list[Mismatch]]:
         return jobset.check
     if "kind" in case and {"policy", "expect"} <= case.keys():
         return _armada
-    is_prose = {"given", "when", "expect"} <= case.keys() and isinstance(case["given"], str)
-    if is_prose and _SESSION_CASE.fullmatch(str(case.get("id", ""))):
-        return backendai.check
     msg = "no checker knows cases of this form"
     raise Skip(msg)
 
