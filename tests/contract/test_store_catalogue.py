@@ -22,9 +22,9 @@ from holdfast.domain.placement.cordon import Cordon, Pause
 from holdfast.domain.policy.model import Action, Backoff, ExitCodeOperator, ExitCodes, RetryPolicy, RetrySettings, Rule
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.entries import ENTRIES, EntryInfo
-from holdfast.domain.terms.projects import Domain
+from holdfast.domain.terms.projects import Domain, Image, KeyPair, ResourceGroup
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, VersionConflict
-from holdfast.ports.entries import CATEGORY, DOMAIN, POLICY, QUEUE, Entry, kind_of, kind_of_entry
+from holdfast.ports.entries import CATEGORY, DOMAIN, KEYPAIR, POLICY, QUEUE, Entry, kind_of, kind_of_entry
 from holdfast.ports.store import Changes, Submission
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ def job(job_id: str, name: str = "a", **given: object) -> Job:
 def test_an_empty_catalogue_has_the_default_queue_and_settings(store: Store) -> None:
     catalogue = store.catalogue()
     assert dict(catalogue.queues) == {"default": Queue("default")}
-    assert dict(catalogue.of(DOMAIN)) == {"default": Domain("default")}
     assert (dict(catalogue.policies), list(catalogue.categories)) == ({}, [])
     assert (catalogue.settings, catalogue.default_policy) == (RetrySettings(), None)
     assert catalogue.version == store.catalogue_version()
@@ -134,10 +133,16 @@ def test_a_queue_may_name_only_policies_that_exist(store: Store) -> None:
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [(Queue("default"), Queue("default", weight=3.0)), (Domain("default"), Domain("default", "everybody"))],
+    [
+        (Queue("default"), Queue("default", weight=3.0)),
+        (Domain("default"), Domain("default", "everybody")),
+        (ResourceGroup("default"), ResourceGroup("default", node_selector={"gpu": "a100"})),
+        (Image("default", "local/process:latest"), Image("default", "python:3.11", env={"A": "b"}, command=("nice",))),
+    ],
 )
 def test_what_always_exists_is_changed_but_never_made_or_deleted(store: Store, before: Entry, after: Entry) -> None:
     kind = kind_of_entry(before)
+    assert dict(store.catalogue().of(kind)) == {"default": before}
     with pytest.raises(AlreadyExists):
         store.put_entry(before, create=True)
     store.put_entry(after, create=False)
@@ -160,6 +165,21 @@ def test_a_queue_belongs_to_a_domain_that_exists_and_stays_while_it_does(store: 
     store.put_entry(Queue("gpu"))
     store.delete_entry(DOMAIN, "lab")
     assert set(store.catalogue().of(DOMAIN)) == {"default"}
+
+
+def test_a_keypair_keeps_the_time_at_which_it_was_created(store: Store) -> None:
+    first, later = (Caller(Principal("ann"), at) for at in (5.0, 7.0))
+    keypair = KeyPair("AKIAIOSFODNN7EXAMPLE", "ann")
+    store.put_entry(keypair, caller=first)
+    version = store.catalogue_version()
+    assert store.put_entry(keypair, caller=later).created_at == 5.0
+    assert store.catalogue_version() == version
+    changed = store.put_entry(evolve(keypair, active=False), caller=later)
+    assert (
+        store.catalogue().of(KEYPAIR)
+        == {keypair.name: changed}
+        == {keypair.name: evolve(keypair, active=False, created_at=5.0)}
+    )
 
 
 def test_a_queue_is_deleted_once_its_jobs_have_ended(store: Store) -> None:

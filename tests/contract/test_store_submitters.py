@@ -11,7 +11,7 @@ from holdfast.domain.job import Queue
 from holdfast.domain.notifier import Medium, Notifier
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.terms.entries import ENTRIES
-from holdfast.domain.terms.projects import Domain
+from holdfast.domain.terms.projects import Domain, Image, KeyPair, ResourceGroup
 from holdfast.ports.entries import kind_of
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ NOUNS = [info.noun for info in ENTRIES.values()]
 def _write(store: Store, by: Caller | None, seed: int) -> None:
     store.put_entry(RetryPolicy("one", (), retry_limit=seed), caller=by)
     store.put_entry(Domain("one", f"{seed}"), caller=by)
+    store.put_entry(ResourceGroup("one", f"{seed}"), caller=by)
+    store.put_entry(Image("one", f"python:3.{seed}"), caller=by)
+    store.put_entry(KeyPair("one", f"ann{seed}"), caller=by)
     store.put_entry(Queue("one", weight=1.0 + seed), caller=by)
     store.put_entry(FailureCategory("one", (), precedence=seed), caller=by)
     store.put_entry(Notifier("one", Medium.WEBHOOK, url="https://example.org", timeout_s=1.0 + seed), caller=by)

@@ -20,7 +20,7 @@ from holdfast.domain.job import JobState, Run
 from holdfast.domain.lifecycle import RunStatus
 from holdfast.domain.record import evolve
 from holdfast.domain.rights import TABLE, WORK, Reach
-from holdfast.domain.terms.entries import DOMAIN
+from holdfast.domain.terms.entries import CATEGORY, ENTRIES, IMAGE, KEYPAIR, NOTIFIER, POLICY, EntryInfo
 from holdfast.ports.store import Changes
 from holdfast.service.access.book import FRESH_S
 from holdfast.service.access.tokens import RunTokens
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 OPEN = {"GET /healthz", "GET /readyz", "GET /api/v1/version", "GET /api/v1/me"}
 """What everybody who is let in may ask."""
-HEADS = {"apiVersion": "holdfast.dev/v1", "metadata": {"name": "x"}}
+NAME = "X" * 20
+"""A name that also is an access key; other entries are named alike in small letters."""
 JOB = {"name": "train", "command": ["true"]}
 KUBE = {
     "apiVersion": "batch/v1",
@@ -48,6 +49,20 @@ KUBE = {
     "metadata": {"name": "x"},
     "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "m", "command": ["true"]}]}}},
 }
+SPECS: dict[EntryInfo, dict[str, Any]] = {
+    CATEGORY: {"rules": [{"onLog": {"pattern": "x"}}]},
+    IMAGE: {"reference": "python:3.11"},
+    KEYPAIR: {"owner": "ann"},
+    NOTIFIER: {"type": "webhook", "url": "https://example.org"},
+    POLICY: {"rules": []},
+}
+
+
+def name_for(plural: str) -> str:
+    """Return the name in addresses and manifests of a kind."""
+    return NAME if plural == KEYPAIR.plural else NAME.lower()
+
+
 BODIES: dict[str, dict[str, Any]] = {
     "/api/v1/jobs": JOB,
     "/api/v1/jobs/{ref}": KUBE,
@@ -67,14 +82,13 @@ BODIES: dict[str, dict[str, Any]] = {
     "/api/v1/settings": {},
     "/api/v1/tokens": {"name": "t"},
     **{
-        f"/api/v1/{noun}{end}": {**HEADS, "kind": kind, "spec": spec}
-        for noun, kind, spec in (
-            ("retry-policies", "RetryPolicy", {"rules": []}),
-            ("domains", "Domain", {}),
-            ("queues", "Queue", {}),
-            ("failure-categories", "FailureCategory", {"rules": [{"onLog": {"pattern": "x"}}]}),
-            ("notifiers", "Notifier", {"type": "webhook", "url": "https://example.org"}),
-        )
+        f"/api/v1/{info.plural}{end}": {
+            "apiVersion": "holdfast.dev/v1",
+            "kind": info.manifest,
+            "metadata": {"name": name_for(info.plural)},
+            "spec": SPECS.get(info, {}),
+        }
+        for info in ENTRIES.values()
         for end in ("", "/{name}")
     },
 }
@@ -83,12 +97,8 @@ KINDS = {
     "devices": Subject.DEVICE,
     "arrays": Subject.ARRAY,
     "jobsets": Subject.JOB_SET,
-    "retry-policies": Subject.POLICY,
-    "domains": DOMAIN.subject,
-    "queues": Subject.QUEUE,
-    "failure-categories": Subject.CATEGORY,
+    **{info.plural: info.subject for info in ENTRIES.values()},
     "settings": Subject.SETTINGS,
-    "notifiers": Subject.NOTIFIER,
     "notifications": Subject.NOTIFICATION,
     "audit": Subject.AUDIT,
     "tokens": Subject.TOKEN,
@@ -152,7 +162,8 @@ CALLS = [f"{one.method} {one.path}" for each in groups() for one in each if f"{o
 def request_of(call: str) -> tuple[str, str, str | None]:
     """Return the method, the address and the body that a call is tried with."""
     method, path = call.split()
-    address = path.replace("{ref}", "x").replace("{name}", "x").replace("{number}", "1").replace("{index}", "0")
+    name = name_for(path.removeprefix("/api/v1/").partition("/")[0])
+    address = path.replace("{ref}", "x").replace("{name}", name).replace("{number}", "1").replace("{index}", "0")
     return method, address, None if method in {"GET", "DELETE"} else json.dumps(BODIES.get(path, {}))
 
 

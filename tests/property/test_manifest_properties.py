@@ -23,6 +23,7 @@ from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import BuiltIn, RetryPolicy
 from holdfast.domain.sessions.policy import BackoffStrategy, RetryEligibleCause
+from holdfast.domain.terms.entries import ENTRIES
 from holdfast.errors import InvalidRequest, Problem
 from tests.reading import read_job_mapping, read_manifests
 
@@ -213,7 +214,7 @@ def test_any_text_is_documents_or_problems(text: str) -> None:
 def test_any_mapping_is_a_manifest_or_problems(value: dict[str, Any]) -> None:
     version = {"apiVersion": "holdfast.dev/v1"}
     shapes: list[dict[str, Any]] = [value, {**version, "kind": value.get("kind"), "spec": value}]
-    for kind in ("Job", "RetryPolicy", "Queue", "FailureCategory", "Domain"):
+    for kind in ("Job", *(info.manifest for info in ENTRIES.values())):
         shapes += [
             {**version, "kind": kind, "metadata": metadata, "spec": value} for metadata in (value, {"name": "x"})
         ]

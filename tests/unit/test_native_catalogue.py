@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from holdfast.compiled.codec import OperatorSettings, dump_entry, load_entry
-from holdfast.dialects.backendai.entries import write_domain
 from holdfast.dialects.documents import read_documents
-from holdfast.dialects.manifests import read_manifest
+from holdfast.dialects.manifests import format_of, read_manifest
 from holdfast.dialects.native.catalogue import read_queue_manifest, read_settings, write_queue, write_settings
 from holdfast.dialects.native.category import write_category
 from holdfast.domain.access import Role
@@ -29,9 +28,13 @@ from holdfast.domain.policy.model import (
     RetrySettings,
 )
 from holdfast.domain.record import evolve
-from holdfast.domain.terms.projects import Domain
+from holdfast.domain.terms.entries import DOMAIN, IMAGE, KEYPAIR, RESOURCE_GROUP, EntryInfo
+from holdfast.domain.terms.projects import Domain, Image, KeyPair, ResourceGroup
 from holdfast.errors import InvalidManifest, InvalidRequest, Problem
 from tests.reading import read_manifests
+
+if TYPE_CHECKING:
+    from holdfast.ports.entries import Entry
 
 STORED = Path(__file__).parents[1] / "data" / "stored"
 
@@ -117,25 +120,73 @@ def test_a_wrong_queue_is_refused(spec: object, path: str) -> None:
     assert [problem.path for problem in problems_of(manifest("Queue", "q", spec))] == [path]
 
 
-def test_every_field_of_a_domain_is_read_and_written() -> None:
-    spec = {"description": "one laboratory", "active": False, "sessionRetry": {"max_retry_delay": None}}
-    domain = read_manifest(manifest("Domain", "lab", spec))
-    assert domain == Domain("lab", "one laboratory", active=False, session_retry={"max_retry_delay": None})
-    assert isinstance(domain, Domain)
-    assert read_manifest(manifest("Domain", "lab", write_domain(domain))) == domain
-    assert read_manifest(manifest("Domain", "lab", None) | {"spec": {}}) == Domain("lab")
+KEY = "AKIAIOSFODNN7EXAMPLE"
+OF_SESSIONS: list[tuple[EntryInfo, dict[str, Any], Entry]] = [
+    (DOMAIN, {}, Domain("lab")),
+    (
+        DOMAIN,
+        {"description": "one laboratory", "active": False, "sessionRetry": {"max_retry_delay": None}},
+        Domain("lab", "one laboratory", active=False, session_retry={"max_retry_delay": None}),
+    ),
+    (RESOURCE_GROUP, {}, ResourceGroup("lab")),
+    (
+        RESOURCE_GROUP,
+        {"description": "fast ones", "active": False, "nodeSelector": {"example.org/gpu": "a100"}},
+        ResourceGroup("lab", "fast ones", active=False, node_selector={"example.org/gpu": "a100"}),
+    ),
+    (IMAGE, {"reference": "python:3.11-ubuntu22.04"}, Image("lab", "python:3.11-ubuntu22.04")),
+    (
+        IMAGE,
+        {
+            "reference": "cr.example.org:5000/stable/python@sha256:ab",
+            "architecture": "aarch64",
+            "labels": {"ai.backend.role": "COMPUTE"},
+            "env": {"A": "b"},
+            "command": ["apptainer", "exec", "python.sif"],
+        },
+        Image(
+            "lab",
+            "cr.example.org:5000/stable/python@sha256:ab",
+            "aarch64",
+            {"ai.backend.role": "COMPUTE"},
+            {"A": "b"},
+            ("apptainer", "exec", "python.sif"),
+        ),
+    ),
+    (KEYPAIR, {"owner": "ann"}, KeyPair(KEY, "ann")),
+    (
+        KEYPAIR,
+        {"owner": "oidc:ann@example.org", "admin": True, "active": False, "description": "of the cron job"},
+        KeyPair(KEY, "oidc:ann@example.org", admin=True, active=False, description="of the cron job"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("info", "spec", "entry"), OF_SESSIONS)
+def test_every_field_of_what_sessions_need_is_read_written_and_stored(
+    info: EntryInfo, spec: dict[str, Any], entry: Entry
+) -> None:
+    assert read_manifest(manifest(info.manifest, entry.name, spec)) == entry
+    assert read_manifest(manifest(info.manifest, entry.name, format_of(info).write(entry))) == entry
+    assert load_entry(type(entry), dump_entry(entry)) == entry
 
 
 @pytest.mark.parametrize(
-    ("spec", "path"),
+    ("info", "name", "spec", "paths"),
     [
-        ({"active": "maybe"}, "spec.active"),
-        ({"sessionRetry": {"retries": 1}}, "spec.sessionRetry.retries"),
-        (3, "spec"),
+        (DOMAIN, "lab", {"active": "maybe"}, ["spec.active"]),
+        (DOMAIN, "lab", {"sessionRetry": {"retries": 1}}, ["spec.sessionRetry.retries"]),
+        (DOMAIN, "lab", 3, ["spec"]),
+        (RESOURCE_GROUP, "Lab", {"nodeSelector": {"gpu": "a b"}}, ["metadata.name", "spec.nodeSelector.gpu"]),
+        (IMAGE, "python:3.11", None, ["metadata.name", "spec"]),
+        (IMAGE, "lab", {}, ["spec.reference"]),
+        (IMAGE, "lab", {"reference": "python 3", "env": {"1": "x"}}, ["spec.reference", "spec.env.1"]),
+        (KEYPAIR, "akia", {}, ["metadata.name", "spec.owner"]),
+        (KEYPAIR, KEY, {"owner": "ann", "secret": "x"}, ["spec.secret"]),
     ],
 )
-def test_a_wrong_domain_is_refused(spec: object, path: str) -> None:
-    assert [problem.path for problem in problems_of(manifest("Domain", "lab", spec))] == [path]
+def test_what_sessions_cannot_use_is_refused(info: EntryInfo, name: str, spec: object, paths: list[str]) -> None:
+    assert [problem.path for problem in problems_of(manifest(info.manifest, name, spec))] == paths
 
 
 def test_every_field_of_a_failure_category_is_read_and_written() -> None:

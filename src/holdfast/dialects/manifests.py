@@ -12,7 +12,16 @@ from holdfast.dialects.armada.policy import (
     read_nested_policy_manifest,
 )
 from holdfast.dialects.armada.queues import read_queue_manifest as read_armada_queue
-from holdfast.dialects.backendai.entries import read_domain_manifest, write_domain
+from holdfast.dialects.backendai.entries import (
+    read_domain_manifest,
+    read_group_manifest,
+    read_image_manifest,
+    read_keypair_manifest,
+    write_domain,
+    write_group,
+    write_image,
+    write_keypair,
+)
 from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset.job import API_VERSION as BATCH_VERSION
 from holdfast.dialects.jobset.loading import plain_job_spec
@@ -37,7 +46,7 @@ from holdfast.domain.record import Struct, evolve
 from holdfast.domain.suggestion import closest
 from holdfast.domain.terms import entries
 from holdfast.domain.terms.kinds import KINDS
-from holdfast.domain.terms.projects import Domain
+from holdfast.domain.terms.projects import Domain, Image, KeyPair, ResourceGroup
 from holdfast.domain.workloads.array.model import ArraySpec
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import JobSpec
@@ -48,7 +57,19 @@ if TYPE_CHECKING:
 
     from holdfast.dialects.jobset.reading import KubeManifest
 
-Manifest: TypeAlias = JobSpec | ArraySpec | JobSetSpec | RetryPolicy | Queue | FailureCategory | Notifier | Domain
+Manifest: TypeAlias = (
+    JobSpec
+    | ArraySpec
+    | JobSetSpec
+    | RetryPolicy
+    | Queue
+    | FailureCategory
+    | Notifier
+    | Domain
+    | ResourceGroup
+    | Image
+    | KeyPair
+)
 """Every result of reading a manifest."""
 
 
@@ -100,6 +121,9 @@ _FORMATS = {
     entries.CATEGORY: EntryFormat(read_category_manifest, write_category),
     entries.NOTIFIER: EntryFormat(read_notifier_manifest, write_notifier),
     entries.DOMAIN: EntryFormat(read_domain_manifest, write_domain),
+    entries.RESOURCE_GROUP: EntryFormat(read_group_manifest, write_group),
+    entries.IMAGE: EntryFormat(read_image_manifest, write_image),
+    entries.KEYPAIR: EntryFormat(read_keypair_manifest, write_keypair),
 }
 
 

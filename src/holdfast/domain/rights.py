@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from holdfast.domain.access.grants import Permissions
     from holdfast.domain.access.people import Principal
     from holdfast.domain.access.places import WorkScope
+    from holdfast.domain.terms.entries import EntryInfo
 
 
 class Reach(StrEnum):
@@ -54,10 +55,16 @@ _OF_WORK = {
 }
 _READ_BY_ALL = {Right.WATCH: (_ALL, _ALL, _ALL, _ALL), Right.CHANGE: (_NO, _NO, _ALL, _ALL)}
 _OWN_READ = {Right.WATCH: (_OWN, _OWN, _ALL, _ALL), Right.CHANGE: (_NO, _NO, _ALL, _ALL)}
-_READ_BY_OPERATORS = {Right.WATCH: (_NO, _NO, _ALL, _ALL), Right.CHANGE: (_NO, _NO, _ALL, _ALL)}
+
+
+def _of_entry(info: EntryInfo) -> Mapping[Right, tuple[Reach, Reach, Reach, Reach]]:
+    reads, writes = _NO if info.private else _ALL, _NO if info.guarded else _ALL
+    return {Right.WATCH: (reads, reads, _ALL, _ALL), Right.CHANGE: (_NO, _NO, writes, _ALL)}
+
+
 TABLE: dict[SubjectName, Mapping[Right, tuple[Reach, Reach, Reach, Reach]]] = {
     **dict.fromkeys(WORK, _OF_WORK),
-    **{subject: _READ_BY_OPERATORS if info.private else _READ_BY_ALL for subject, info in ENTRIES.items()},
+    **{subject: _of_entry(info) for subject, info in ENTRIES.items()},
     Subject.NODE: _READ_BY_ALL,
     Subject.DEVICE: _READ_BY_ALL,
     Subject.NOTIFICATION: _OWN_READ,

@@ -14,7 +14,15 @@ from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import Action, RetryPolicy, Rule
 from holdfast.domain.record import Struct
 from holdfast.domain.terms import entries
-from holdfast.domain.terms.projects import DEFAULT_DOMAIN, Domain
+from holdfast.domain.terms.projects import (
+    DEFAULT_DOMAIN,
+    DEFAULT_GROUP,
+    DEFAULT_IMAGE,
+    Domain,
+    Image,
+    KeyPair,
+    ResourceGroup,
+)
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.errors import AlreadyExists, NotFound, Problem, VersionConflict
 
@@ -56,6 +64,14 @@ POLICY = EntryKind(entries.POLICY, RetryPolicy, _holding)
 NOTIFIER = EntryKind(entries.NOTIFIER, Notifier)
 DOMAIN = EntryKind(entries.DOMAIN, Domain, lambda name: Domain(name, active=False), Domain(DEFAULT_DOMAIN))
 QUEUE = EntryKind(entries.QUEUE, Queue, lambda name: Queue(name, paused=True, permissions=NOBODY), Queue(DEFAULT_QUEUE))
+RESOURCE_GROUP = EntryKind(
+    entries.RESOURCE_GROUP,
+    ResourceGroup,
+    lambda name: ResourceGroup(name, active=False),
+    ResourceGroup(DEFAULT_GROUP),
+)
+IMAGE = EntryKind(entries.IMAGE, Image, default=DEFAULT_IMAGE)
+KEYPAIR = EntryKind(entries.KEYPAIR, KeyPair)
 
 
 def kind_of(info: EntryInfo) -> EntryKind[Any]:
@@ -69,7 +85,9 @@ def kind_of_entry(entry: E) -> EntryKind[E]:
     return next(kind for kind in kinds if kind.model is type(entry))
 
 
-_KINDS: dict[EntryInfo, EntryKind[Any]] = {kind.info: kind for kind in (CATEGORY, POLICY, NOTIFIER, DOMAIN, QUEUE)}
+_KINDS: dict[EntryInfo, EntryKind[Any]] = {
+    kind.info: kind for kind in (CATEGORY, POLICY, NOTIFIER, DOMAIN, QUEUE, RESOURCE_GROUP, IMAGE, KEYPAIR)
+}
 
 
 def no_such(kind: str, name: str, existing: Iterable[str] = ()) -> NotFound:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, WithJsonSchema
 
 API = "/api/v1"
 """The prefix of every versioned address."""
-REVISION = 4
+REVISION = 5
 """Raised with each change of the API, so that two programs can tell which of them is older."""
 REVISION_HEADER = "Holdfast-Revision"
 """The header in every request and response with the revision that its sender knows."""

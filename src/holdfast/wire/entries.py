@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from holdfast.domain.terms.entries import CATEGORY, NOTIFIER, POLICY, QUEUE, EntryInfo
-from holdfast.wire.base import Response
+from holdfast.domain.terms.entries import CATEGORY, KEYPAIR, NOTIFIER, POLICY, QUEUE, EntryInfo
+from holdfast.wire.base import Response, Timestamp
 from holdfast.wire.problems import ProblemEntry
 
 
@@ -48,6 +48,13 @@ class NotifierView(EntryView):
     """A notifier."""
 
 
+class KeyPairView(EntryView):
+    """A keypair; nothing shows its secret."""
+
+    created_at: Timestamp | None = None
+    """``None`` in a dry run."""
+
+
 class PolicyPage(Response):
     """All retry policies, by name."""
 
@@ -72,6 +79,12 @@ class NotifierPage(Response):
     items: list[NotifierView]
 
 
+class KeyPairPage(Response):
+    """All keypairs, by access key."""
+
+    items: list[KeyPairView]
+
+
 class EntryModels(NamedTuple):
     """The models of one kind of entry."""
 
@@ -84,6 +97,7 @@ _MODELS = {
     QUEUE: EntryModels(QueueView, QueuePage),
     CATEGORY: EntryModels(CategoryView, CategoryPage),
     NOTIFIER: EntryModels(NotifierView, NotifierPage),
+    KEYPAIR: EntryModels(KeyPairView, KeyPairPage),
 }
 
 

@@ -11,7 +11,7 @@ from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.jobset.model import GROUP
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from holdfast.errors import Problem
 
@@ -36,11 +36,17 @@ def take_kind(root: Fields) -> None:
     root.raw("kind")
 
 
-def open_envelope(root: Fields, *, spec_required: bool = True) -> Opened:
+def _read_name(metadata: Fields) -> str | None:
+    return metadata.name("name", required=True)
+
+
+def open_envelope(
+    root: Fields, *, spec_required: bool = True, read_name: Callable[[Fields], str | None] = _read_name
+) -> Opened:
     """Open an envelope with nested ``metadata`` and ``spec``; the caller finishes the two parts."""
     take_kind(root)
     metadata = root.nested("metadata", required=True)
-    name = metadata.name("name", required=True) if metadata else None
+    name = read_name(metadata) if metadata else None
     spec = root.nested("spec", required=spec_required)
     root.finish()
     return Opened(metadata, spec, name)

@@ -27,6 +27,10 @@ class EntryInfo(NamedTuple):
     """Whether each change is a revision, and a write may require the current revision, by ``If-Match``."""
     private: bool = False
     """Whether only operators see it."""
+    guarded: bool = False
+    """Whether only admins write it."""
+    topic: str = ""
+    """The first word of its events' names; by default the last word of its noun."""
 
     @property
     def subject(self) -> SubjectName:
@@ -36,7 +40,7 @@ class EntryInfo(NamedTuple):
     @property
     def family(self) -> str:
         """The first word of its events' names."""
-        return self.noun.rpartition(" ")[2]
+        return self.topic or self.noun.rpartition(" ")[2]
 
 
 CATEGORY = EntryInfo(
@@ -61,6 +65,22 @@ NOTIFIER = EntryInfo(
 )
 DOMAIN = EntryInfo(noun="domain", plural="domains", spellings=("domain", "domains"), manifest="Domain")
 QUEUE = EntryInfo(noun="queue", plural="queues", spellings=("queue", "queues", "q"), manifest="Queue")
+RESOURCE_GROUP = EntryInfo(
+    noun="resource group",
+    plural="resource-groups",
+    spellings=("resourcegroup", "resourcegroups", "rg"),
+    manifest="ResourceGroup",
+    topic="resourcegroup",
+)
+IMAGE = EntryInfo(noun="image", plural="images", spellings=("image", "images"), manifest="Image")
+KEYPAIR = EntryInfo(
+    noun="keypair",
+    plural="keypairs",
+    spellings=("keypair", "keypairs"),
+    manifest="KeyPair",
+    private=True,
+    guarded=True,
+)
 
-ENTRIES = {info.subject: info for info in (CATEGORY, POLICY, NOTIFIER, DOMAIN, QUEUE)}
+ENTRIES = {info.subject: info for info in (CATEGORY, POLICY, NOTIFIER, DOMAIN, QUEUE, RESOURCE_GROUP, IMAGE, KEYPAIR)}
 """All kinds, in the order in which ``apply`` writes them: policies name categories, queues name all four."""

@@ -16,14 +16,17 @@ from holdfast.domain.job import Queue
 from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import Struct
-from holdfast.domain.terms.projects import Domain
+from holdfast.domain.terms.projects import Domain, Image, KeyPair, ResourceGroup
 from holdfast.errors import Conflict, InvalidManifest
 from holdfast.ports.entries import (
     CATEGORY,
     DOMAIN,
+    IMAGE,
+    KEYPAIR,
     NOTIFIER,
     POLICY,
     QUEUE,
+    RESOURCE_GROUP,
     E,
     EntryKind,
     kind_of_entry,
@@ -205,6 +208,24 @@ class ProjectDomains(Entries[Domain], frozen=True):
     kind = DOMAIN
 
 
+class ResourceGroups(Entries[ResourceGroup], frozen=True):
+    """The resource groups."""
+
+    kind = RESOURCE_GROUP
+
+
+class Images(Entries[Image], frozen=True):
+    """The images."""
+
+    kind = IMAGE
+
+
+class KeyPairs(Entries[KeyPair], frozen=True):
+    """The keypairs."""
+
+    kind = KEYPAIR
+
+
 class Queues(Entries[Queue], frozen=True):
     """The queues."""
 
@@ -293,7 +314,8 @@ class Notifiers(Entries[Notifier], frozen=True):
 
 
 _OPERATIONS: dict[EntryInfo, type[Entries[Any]]] = {
-    operations.kind.info: operations for operations in (Policies, Categories, ProjectDomains, Queues, Notifiers)
+    operations.kind.info: operations
+    for operations in (Policies, Categories, ProjectDomains, ResourceGroups, Images, KeyPairs, Queues, Notifiers)
 }
 
 

@@ -18,13 +18,14 @@ from holdfast.domain.audit import Caller
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.failure_catalogue import BUILT_IN
 from holdfast.domain.policy.model import RetryPolicy
-from holdfast.domain.terms.entries import CATEGORY, ENTRIES, POLICY, EntryInfo
+from holdfast.domain.terms.entries import CATEGORY, ENTRIES, KEYPAIR, POLICY, EntryInfo
+from holdfast.domain.terms.projects import KeyPair
 from holdfast.ports.entries import Entry, kind_of
 from holdfast.service.manifests.reading import manifest_of
 from holdfast.service.manifests.text import Text
 from holdfast.service.operations.backend import Backend
 from holdfast.service.operations.catalogue import Entries, operations_of, spec_of
-from holdfast.wire.base import Response
+from holdfast.wire.base import Response, optional_timestamp
 from holdfast.wire.entries import EntryView, models_of
 from holdfast.wire.problems import problem_entry
 
@@ -37,7 +38,15 @@ def _of_category(category: FailureCategory) -> dict[str, Any]:
     return {"built_in": category in BUILT_IN}
 
 
-_OWN_FIELDS: Mapping[EntryInfo, Callable[[Any], dict[str, Any]]] = {POLICY: _of_policy, CATEGORY: _of_category}
+def _of_keypair(keypair: KeyPair) -> dict[str, Any]:
+    return {"created_at": optional_timestamp(keypair.created_at or None)}
+
+
+_OWN_FIELDS: Mapping[EntryInfo, Callable[[Any], dict[str, Any]]] = {
+    POLICY: _of_policy,
+    CATEGORY: _of_category,
+    KEYPAIR: _of_keypair,
+}
 """The fields of an answer that only this kind of entry has."""
 
 

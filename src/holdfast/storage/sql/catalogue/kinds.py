@@ -18,9 +18,9 @@ from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import evolve
 from holdfast.domain.rights import refusal_of
-from holdfast.domain.terms.projects import Domain
+from holdfast.domain.terms.projects import Domain, KeyPair
 from holdfast.errors import Conflict, Forbidden, InvalidRequest, Problem
-from holdfast.ports.entries import DOMAIN, NOTIFIER, POLICY, QUEUE, E, EntryKind, require_revision
+from holdfast.ports.entries import DOMAIN, KEYPAIR, NOTIFIER, POLICY, QUEUE, E, EntryKind, require_revision
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.admission import is_retried_in
 from holdfast.storage.sql.damage import sound
@@ -172,6 +172,17 @@ class _Domains(Keeping[Domain]):
         return ()
 
 
+class _KeyPairs(Keeping[KeyPair]):
+    """Keypairs, which keep the time at which they were created."""
+
+    def is_same(self, current: KeyPair, entry: KeyPair) -> bool:
+        return evolve(entry, created_at=current.created_at) == current
+
+    def store(self, edit: Edit, current: KeyPair | None, entry: KeyPair) -> KeyPair:
+        now = 0.0 if edit.caller is None else edit.caller.at
+        return super().store(edit, current, evolve(entry, created_at=now if current is None else current.created_at))
+
+
 class _Notifiers(Keeping[Notifier]):
     def release(self, edit: Edit, name: str, *, detach: bool) -> Sequence[AuditedChange | None]:
         del detach
@@ -182,7 +193,7 @@ class _Notifiers(Keeping[Notifier]):
 
 _OWN: dict[str, Keeping[Any]] = {
     keeping.kind.info.subject: keeping
-    for keeping in (_Policies(POLICY), _Queues(QUEUE), _Domains(DOMAIN), _Notifiers(NOTIFIER))
+    for keeping in (_Policies(POLICY), _Queues(QUEUE), _Domains(DOMAIN), _KeyPairs(KEYPAIR), _Notifiers(NOTIFIER))
 }
 
 
