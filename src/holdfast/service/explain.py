@@ -20,6 +20,7 @@ from holdfast.domain.policy.decide import GLOBAL_LIMIT, decide
 from holdfast.domain.policy.explain import explain
 from holdfast.domain.policy.model import RetryHistory
 from holdfast.domain.record import evolve
+from holdfast.domain.sessions.model import SessionType, session_id
 from holdfast.domain.workloads.explanation import Explanation
 from holdfast.domain.workloads.gang.policies import compiled_for, first_policies, jitter_seed
 from holdfast.errors import NotFound, UnreadableSpec
@@ -99,7 +100,8 @@ class Explainer:
         if not quoting:
             complete, pods = without_logs(complete), [*map(without_logs, pods)]
         summary = self._summary(job, attempts, complete, number, pods)
-        return Explanation(job, self._line(job, complete), (*summary, *paused), complete, pods)
+        of_session = session_lines(job, attempts, complete)
+        return Explanation(job, self._line(job, complete), (*of_session, *summary, *paused), complete, pods)
 
     def _line(self, job: Job, last: Attempt | None = None) -> str:
         if job.state is JobState.WAITING and job.of_set is not None:
@@ -206,6 +208,19 @@ def history_before(job: Job, attempts: Sequence[Attempt], attempt: Attempt) -> R
         total=sum(counters.values()),
         memory=attempt.request.memory,
     )
+
+
+def session_lines(job: Job, attempts: Sequence[Attempt], attempt: Attempt) -> tuple[str, ...]:
+    """Say which session of its chain an attempt was part of, if the job is a session."""
+    try:
+        session = load_spec(job.spec).session
+    except UnreadableSpec:
+        return ()
+    if session is None:
+        return ()
+    retry_count = history_before(job, attempts, attempt).total
+    of = 1 + (session.policy.max_retries if session.type is SessionType.BATCH else 0)
+    return (f"Session {session_id(job.id, retry_count)} is attempt {retry_count + 1} of {of} of its chain.",)
 
 
 def settings_then(decision: Decision, today: RetrySettings) -> RetrySettings:

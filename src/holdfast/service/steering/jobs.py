@@ -151,6 +151,9 @@ def _check_retry(store: Store, job: Job) -> None:
             f"rerun it as a new array: holdfast rerun {_array_of(job)} --index {job.child.index}",
         )
         raise Conflict(msg, hint=hint)
+    if load_spec(job.spec).session is not None:
+        msg, hint = f"{named} is a session, which is retried by its retry policy alone", "create another session"
+        raise Conflict(msg, hint=hint)
     if load_kube(job.spec) is not None:
         msg, hint = f"{named} is a Kubernetes Job, which runs only once", "delete it and create it again"
         raise Conflict(msg, hint=hint)
