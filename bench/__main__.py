@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bench import (
     armada,
+    backendai,
     decisions,
     engine,
     floor,
@@ -149,6 +150,12 @@ def _storage(_: float) -> Iterator[Figure]:
         yield Figure(f"storage: {what.removesuffix(' per')}", value, f"/{unit}" if per_second else unit)
 
 
+def _backendai(_: float) -> Iterator[Figure]:
+    for search in backendai.measure():
+        what = f"{search.database}: 100,000 sessions searched {search.what}, 99 of 100"
+        yield Figure(what, search.p99_ms, "ms", None, "< 50 ms")
+
+
 def _scale(_: float) -> Iterator[Figure]:
     few, many = scale.queued(1_000), scale.queued(1_000_000)
     yield Figure("tick with 1,000 queued jobs", few["tick_ms"] * 1000, "us")
@@ -178,6 +185,7 @@ PARTS: dict[str, Callable[[float], Iterator[Figure]]] = {
     "scale": _scale,
     "armada": _armada,
     "fluster": _fluster,
+    "backendai": _backendai,
 }
 
 

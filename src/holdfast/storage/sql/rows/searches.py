@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
-from sqlalchemy import BigInteger, Integer, Text, and_, exists, false, func, not_, or_, select, true
+from sqlalchemy import BigInteger, ColumnElement, Integer, Text, and_, exists, false, func, not_, or_, select, true
 
 from holdfast.compiled.records import storable
 from holdfast.errors import InvalidRequest
@@ -21,7 +21,7 @@ from holdfast.storage.sql.rows.conditions import begins_with
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from sqlalchemy import Column, ColumnElement, Connection, Row, Table, TextClause
+    from sqlalchemy import Column, Connection, Row, Table, TextClause
 
     from holdfast.ports.sessions import Condition, KernelField, Order, PageRequest, SessionField, StepField
 
@@ -41,6 +41,13 @@ _OPERATORS: Mapping[Comparison, Callable[[Any, Any], Any]] = {
     Comparison.GREATER: operator.gt,
     Comparison.AT_LEAST: operator.ge,
 }
+_LIKE: Mapping[Comparison, Callable[..., ColumnElement[bool]]] = {
+    Comparison.CONTAINS: ColumnElement.contains,
+    Comparison.STARTS_WITH: ColumnElement.startswith,
+    Comparison.ENDS_WITH: ColumnElement.endswith,
+}
+_LONGEST_PATTERN = 10_000
+"""SQLite refuses patterns of more than 50,000 bytes."""
 
 
 class Ordered(NamedTuple):
@@ -70,6 +77,12 @@ class Ordered(NamedTuple):
             return false()
         larger = self.column > value
         return or_(self.column.is_(None), larger) if self.nullable else larger
+
+    def reaches(self, value: object, *, backward: bool) -> ColumnElement[bool]:
+        """Match at least the rows with a value and after it, by a range that an index can begin at."""
+        if self.nullable:
+            return true()
+        return self.column <= value if self.falls is not backward else self.column >= value
 
     def _holds(self, condition: ColumnElement[bool]) -> ColumnElement[bool]:
         return and_(self.column.is_not(None), condition) if self.nullable else condition
@@ -106,31 +119,43 @@ class Search(NamedTuple, Generic[T]):
         """
         matches = and_(true(), self._condition(where, connection.dialect.name), *also)
         order, backward = self._order(request, connection.dialect.name), request.from_end
-        start = self._beyond(connection, request.after, order, also, backward=False)
-        end = self._beyond(connection, request.before, order, also, backward=True)
-        query = select(self.table).where(matches, *(bound for bound in (start, end) if bound is not None))
+        start = self._place(connection, request.after, order, also)
+        end = self._place(connection, request.before, order, also)
+        query = select(self.table).where(
+            matches, _beyond(order, start, backward=False), _beyond(order, end, backward=True)
+        )
         query = query.order_by(*(ordered.clause(backward=backward) for ordered in order))
         rows = connection.execute(query.limit(request.limit + 1).offset(min(request.offset, _MOST))).all()
         more, rows = len(rows) > request.limit, rows[: request.limit]
-        is_complete = not more and not request.offset and start is end is None
+        is_complete = not more and not request.offset and not (start or end)
         total = len(rows) if is_complete else self._count(connection, matches)
         left_out = total > 0 and request.offset > 0
         return ListPage(
             [*sound(reversed(rows) if backward else rows, self.read(codec.Reader()))],
             total,
-            has_next=(left_out if backward else more) or self._any(connection, matches, end),
-            has_previous=(more if backward else left_out) or self._any(connection, matches, start),
+            has_next=(left_out if backward else more) or self._any(connection, matches, order, end, backward=False),
+            has_previous=(more if backward else left_out)
+            or self._any(connection, matches, order, start, backward=True),
         )
 
     def _count(self, connection: Connection, matches: ColumnElement[bool]) -> int:
         query = select(func.count()).select_from(self.table).where(matches)
         return int(connection.execute(query).scalar_one())
 
-    def _any(self, connection: Connection, matches: ColumnElement[bool], bound: ColumnElement[bool] | None) -> bool:
-        """Whether anything that matches is beyond a bound of the list."""
-        if bound is None:
+    def _any(
+        self,
+        connection: Connection,
+        matches: ColumnElement[bool],
+        order: Sequence[Ordered],
+        place: Sequence[object],
+        *,
+        backward: bool,
+    ) -> bool:
+        """Whether anything that matches is at a place or beyond it; nowhere is beyond no place."""
+        if not place:
             return False
-        query = select(exists(select(*self.key).where(matches, not_(bound))))
+        beyond = _beyond(order, place, backward=backward, inclusive=True)
+        query = select(exists(select(*self.key).where(matches, beyond)))
         return bool(connection.execute(query).scalar_one())
 
     def _order(self, request: PageRequest, dialect: str) -> list[Ordered]:
@@ -143,30 +168,22 @@ class Search(NamedTuple, Generic[T]):
         column = self.columns[part.field]
         return Ordered(_byte_by_byte(column, dialect), part.descending, bool(column.nullable))
 
-    def _beyond(
+    def _place(
         self,
         connection: Connection,
         key: str | None,
         order: Sequence[Ordered],
         also: Sequence[ColumnElement[bool] | TextClause],
-        *,
-        backward: bool,
-    ) -> ColumnElement[bool] | None:
-        """Match the rows after an item, or before it."""
+    ) -> Sequence[object]:
+        """Return the values of an item that a list is ordered by; of no item none."""
         if key is None:
-            return None
+            return ()
         query = select(*(ordered.column for ordered in order)).where(self.item(key), *also)
         values = connection.execute(query).first()
         if values is None:
             message = f"there is no item {key!r} in this list"
             raise InvalidRequest(message, hint="begin again with the first page")
-        ways: list[ColumnElement[bool]] = []
-        same: list[ColumnElement[bool]] = []
-        for ordered, value in zip(order, values, strict=True):
-            ways.append(and_(*same, ordered.follows(value, backward=backward)))
-            same.append(ordered.equals(value))
-        # The range of the first column is repeated, so that an index can begin there.
-        return and_(or_(ways[0], same[0]), or_(*ways))
+        return tuple(values)
 
     def _condition(self, where: Condition, dialect: str) -> ColumnElement[bool]:
         if isinstance(where, Compare):
@@ -178,6 +195,29 @@ class Search(NamedTuple, Generic[T]):
             return and_(true(), *parts)
         any_part = or_(false(), *parts)
         return any_part if isinstance(where, AnyOf) else not_(any_part)
+
+
+def _beyond(
+    order: Sequence[Ordered], place: Sequence[object], *, backward: bool, inclusive: bool = False
+) -> ColumnElement[bool]:
+    """Match the rows after a place, or before it; all if there is none.
+
+    Args:
+        order: What the list is ordered by.
+        place: Its values there.
+        backward: Whether those before it are meant.
+        inclusive: Whether the row at the place matches, too.
+    """
+    if not place:
+        return true()
+    ways: list[ColumnElement[bool]] = []
+    same: list[ColumnElement[bool]] = []
+    for ordered, value in zip(order, place, strict=True):
+        ways.append(and_(*same, ordered.follows(value, backward=backward)))
+        same.append(ordered.equals(value))
+    if inclusive:
+        ways.append(and_(*same))
+    return and_(order[0].reaches(place[0], backward=backward), or_(*ways))
 
 
 def _byte_by_byte(column: Column[Any], dialect: str) -> ColumnElement[Any]:
@@ -214,8 +254,10 @@ def _among(column: Column[Any], values: tuple[str | int, ...], compare: Compare,
 
 
 def _of_texts(column: Column[Any], value: str, compare: Compare, dialect: str) -> ColumnElement[bool]:
-    # Not LIKE, which ignores case in SQLite.
     text, part = _text(column, compare, dialect), _cased(value, compare)
+    if dialect == _SQLITE and compare.ignores_case and compare.comparison in _LIKE and len(part) < _LONGEST_PATTERN:
+        # Its LIKE ignores the case of ASCII letters, at a third of the cost of the functions below.
+        return _LIKE[compare.comparison](column, part, autoescape=True)
     if compare.comparison is Comparison.CONTAINS:
         return (func.instr if dialect == _SQLITE else func.strpos)(text, part) > 0
     if compare.comparison is Comparison.STARTS_WITH:

@@ -146,7 +146,9 @@ def _seen_sessions(seen: Seen | None) -> tuple[ColumnElement[bool], ...]:
     if seen.everyones:
         return (job,)
     # A session knows its owner and queue, too, and has an index of each.
-    own = or_(_SESSIONS.c.user_name == storable(seen.owner), _SESSIONS.c.project.in_(sorted(seen.queues)))
+    own = _SESSIONS.c.user_name == storable(seen.owner)
+    if seen.queues:
+        own = or_(own, _SESSIONS.c.project.in_(sorted(seen.queues)))
     return (own,) if seen.uid is None and seen.places is None else (own, job)
 
 
