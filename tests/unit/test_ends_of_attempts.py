@@ -8,7 +8,7 @@ from holdfast.compiled.codec import load_manifest
 from holdfast.domain.classify import CompiledCategories
 from holdfast.domain.failure import EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import Attempt, Run
-from holdfast.domain.lifecycle import Interruption
+from holdfast.domain.lifecycle import Interruption, Outcome, Step
 from holdfast.domain.workloads.gang.endings import never_started, taken
 from holdfast.errors import UnreadableSpec
 
@@ -21,7 +21,8 @@ def run(rank: int, *, started_at: float | None = None) -> Run:
 
 
 def test_who_did_not_start_in_time_is_named_with_its_node_so_that_the_next_attempt_can_avoid_it() -> None:
-    failure = never_started(ATTEMPT, [run(0, started_at=80.0), run(2), run(1)], 100.0)
+    stopped = Step("TerminateAttempts", Outcome.SUCCESS, 100.0)
+    failure = never_started(ATTEMPT, [run(0, started_at=80.0), run(2), run(1)], stopped)
     assert (failure.rank, failure.node, failure.executor) == (1, "n1", "local")
     assert failure.message == "rank 1 did not start in time on node n1"
 

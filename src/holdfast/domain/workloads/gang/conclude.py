@@ -203,7 +203,7 @@ def judged_failure(over: Over, judged: Judgement, ended: Sequence[tuple[int, Run
     index, attempt = initiating_failure(ended), over.attempt
     if index is None:
         if attempt.started_at is None:
-            return never_started(attempt, over.runs, now, judged.ruleset.categories)
+            return never_started(attempt, over.runs, over.step, judged.ruleset.categories)
         return Failure(
             Cause.UNKNOWN, frozenset(), message=attempt.message or "no run reported how it ended", failed_at=now
         )

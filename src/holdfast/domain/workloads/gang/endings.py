@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.classify import CompiledCategories
     from holdfast.domain.job import Attempt, Job, Run
+    from holdfast.domain.lifecycle import Step
     from holdfast.domain.workloads.spec import JobSpec
 
 ROWS = {
@@ -46,6 +47,13 @@ ROWS = {
 """The lifecycle request of each interruption."""
 FAILURES = frozenset({Interruption.PREEMPT, *EVICTIONS})
 """Interruptions that are failures."""
+EXECUTOR_LOST, STILL_PULLING = "executor_lost", "still_pulling"
+"""Why a phase failed or took too long, by the code of its step."""
+_CAUSES = {
+    EXECUTOR_LOST: (Cause.AGENT_TRANSIENT, FailureCondition.EXECUTOR_LOST),
+    STILL_PULLING: (Cause.IMAGE_PULL_FAILURE, FailureCondition.IMAGE_PULL_FAILED),
+}
+"""What a session has failed of that lost its places too often, if its last phase says so."""
 _ENDED_BY = {Interruption.DRAIN: EndedBy.DRAIN, Interruption.PREEMPT: EndedBy.PREEMPTION}
 _TOLD = frozenset({EndedBy.SUSPENSION, EndedBy.DRAIN, EndedBy.PREEMPTION, EndedBy.EVICTION})
 _NOT_ITS_OWN = _TOLD | {EndedBy.CASCADE, EndedBy.LOST}
@@ -86,23 +94,32 @@ def ended_by_total_deadline(spec: JobSpec, failure: Failure, since: float, now: 
 
 
 def never_started(
-    attempt: Attempt, runs: Sequence[Run], now: float, categories: CompiledCategories = NO_CATEGORIES
+    attempt: Attempt, runs: Sequence[Run], step: Step, categories: CompiledCategories = NO_CATEGORIES
 ) -> Failure:
-    """Return the failure of an attempt that found no place in time, or whose runs did not all start in time."""
+    """Return the failure of an attempt that found no place in time, or whose runs did not all start in time.
+
+    Args:
+        attempt: The attempt.
+        runs: Its runs; empty if it found no place.
+        step: The step that ends it.
+        categories: The categories, compiled.
+    """
     failure = Failure(
         Cause.SCHEDULER_TIMEOUT,
         frozenset({FailureCondition.UNSCHEDULABLE}),
         started=False,
-        failed_at=now,
+        failed_at=step.now,
         message=attempt.message,
     )
     if not runs:
         match = categories.match(failure, RunOutcome(started=False))
         return evolve(failure, category=match.category, subcategory=match.subcategory, hint=match.hint)
     late = min(runs, key=lambda run: (run.started_at is not None, run.rank))
+    cause, condition = _CAUSES.get(step.code, (failure.cause, FailureCondition.LAUNCH_FAILED))
     return evolve(
         failure,
-        conditions=frozenset({FailureCondition.LAUNCH_FAILED}),
+        cause=cause,
+        conditions=frozenset({condition}),
         rank=late.rank,
         node=late.node or None,
         executor=late.executor or None,

@@ -27,6 +27,7 @@ from holdfast.domain.lifecycle import (
 )
 from holdfast.domain.lifecycle.engine import Report, advance, resolve_options
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.gang.endings import EXECUTOR_LOST, STILL_PULLING
 from holdfast.domain.workloads.orders import RunOrders
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class Flight:
             return _DONE if self.runs else Report(Outcome.SKIPPED, message=self._job.reason)
         lost = sorted(set(filterfalse(self._around.alive, (run.executor for run in self.runs.values()))))
         if lost:
-            return Report(Outcome.FAILURE, "executor_lost", f"executor {', '.join(lost)} does not answer")
+            return Report(Outcome.FAILURE, EXECUTOR_LOST, f"executor {', '.join(lost)} does not answer")
         statuses = self.children
         if row is START or RunStatus.SCHEDULED in statuses:
             return _DONE
@@ -169,8 +170,9 @@ class Flight:
         if status is AttemptStatus.PENDING:
             if self._spec.session is not None and before.dispatch > MOST_RETURNS:
                 message = f"it lost its place {MOST_RETURNS} times before it could start: {step.message}"
+                pulls = RunStatus.PULLING in self.children
+                self.over = step._replace(message=message, code=step.code or STILL_PULLING * pulls)
                 self._cancel_runs(now)
-                self.over = step._replace(message=message)
             else:
                 self.back = step
             return False
