@@ -9,13 +9,15 @@ import pytest
 from holdfast.dialects.backendai.sessions import SessionPlace, environ_of, read_session, warnings_of
 from holdfast.dialects.backendai.slots import slots_of
 from holdfast.domain.job import Resources
+from holdfast.domain.terms.projects import Image, ResourceGroup
 from holdfast.domain.workloads.dependencies import Condition, OnUnmet
 
 if TYPE_CHECKING:
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.errors import Problem
 
-PLACE = SessionPlace(project="research", domain="default", image="python", resource_group="gpu", selector={"gpu": "a"})
+IMAGE = Image("python", "python:3.11", env={"PYTHONPATH": "/lib", "MODE": "image's"}, command=("nice", "-n", "5"))
+PLACE = SessionPlace("research", "default", IMAGE, ResourceGroup("gpu", node_selector={"gpu": "a"}))
 
 
 def request(**more: Any) -> dict[str, Any]:  # noqa: ANN401 - the fields of a request
@@ -44,14 +46,16 @@ def paths(**more: Any) -> list[str]:  # noqa: ANN401 - as above
 def test_a_batch_session_is_a_job_that_runs_its_command_in_its_project_and_resource_group() -> None:
     batch = {"startup_command": "python train.py", "batch_timeout": 60, "starts_at": "2026-11-28T12:00:00"}
     spec = read(batch=batch, cluster_size=3, tier=0, preopen_ports=[8080, 8081])
-    assert (spec.name, spec.command) == ("my-session", ("bash", "-c", "python train.py"))
+    assert (spec.name, spec.command) == ("my-session", ("nice", "-n", "5", "bash", "-c", "python train.py"))
     assert (spec.queue, spec.priority, spec.gang, spec.deadline_s) == ("research", 0, 3, 60)
     assert spec.node_selector == {"gpu": "a"}
     assert spec.session is not None
     assert (spec.starts_at, spec.session.starts_at, spec.session.batch_timeout_s) == (1795867200.0, 1795867200.0, 60)
     assert spec.env == {
+        "PYTHONPATH": "/lib",
+        "MODE": "image's",
         "BACKENDAI_SESSION_NAME": "My Session!",
-        "BACKENDAI_KERNEL_IMAGE": "python",
+        "BACKENDAI_KERNEL_IMAGE": "python:3.11",
         "BACKENDAI_PREOPEN_PORTS": "8080,8081",
     }
 
@@ -62,11 +66,11 @@ def test_a_session_without_a_tier_has_the_default_one_and_its_old_name_counts_to
 
 def test_an_interactive_session_holds_its_place_and_its_bootstrap_script_runs_first() -> None:
     spec = read(session_type="interactive", batch=None, bootstrap_script="cd /tmp; exit 1")
-    assert spec.command[2] == "(\ncd /tmp; exit 1\n)\nexec sleep infinity"
+    assert spec.command[-1] == "(\ncd /tmp; exit 1\n)\nexec sleep infinity"
 
 
 def test_a_session_waits_for_the_success_of_others() -> None:
-    spec = read_session(request(), SessionPlace("q", "d", "i", "g", dependencies=("job-1",)), [])
+    spec = read_session(request(), SessionPlace("q", "d", IMAGE, ResourceGroup("g"), dependencies=("job-1",)), [])
     assert spec is not None
     assert [(wait.name, wait.condition, wait.on_unmet) for wait in spec.after] == [
         ("job-1", Condition.OK, OnUnmet.CANCEL)
@@ -104,8 +108,8 @@ def test_what_this_server_does_not_have_is_refused_not_ignored() -> None:
     assert read(agent_list=["a"]).node_selector == {"gpu": "a", "kubernetes.io/hostname": "a"}
 
 
-def test_variables_are_those_of_the_request_and_the_servers_own_are_reserved() -> None:
-    assert environ_of(read(environ={"A": "1"})) == {"A": "1"}
+def test_variables_are_those_of_the_request_over_its_images_and_the_servers_own_are_reserved() -> None:
+    assert environ_of(read(environ={"A": "1", "MODE": "own"})) == {"A": "1", "MODE": "own", "PYTHONPATH": "/lib"}
     assert paths(environ={"BACKENDAI_X": "1"}) == ["environ.BACKENDAI_X"]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.dialects.backendai.slots import read_slots
 from holdfast.dialects.native.job import bounded_env
 from holdfast.dialects.reading import DNS_LABEL, LONGEST_NAME, Fields
-from holdfast.domain.record import Struct, field
+from holdfast.domain.record import Struct
 from holdfast.domain.sessions.model import SessionSpec, SessionType
 from holdfast.domain.sessions.policy import SessionRetryPolicy
 from holdfast.domain.workloads.dependencies import Condition, Dependency, DependencyKind, OnUnmet
@@ -21,6 +21,7 @@ from holdfast.domain.workloads.spec import JobSpec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from holdfast.domain.terms.projects import Image, ResourceGroup
     from holdfast.errors import Problem
 
 DOOR, BACKENDAI = "door", "backendai"
@@ -47,10 +48,8 @@ class SessionPlace(Struct, frozen=True):
     project: str
     """The queue."""
     domain: str
-    image: str
-    resource_group: str
-    selector: Mapping[str, str] = field(default_factory=dict)
-    """The labels of the nodes of the resource group."""
+    image: Image
+    resource_group: ResourceGroup
     access_key: str = ""
     policy: SessionRetryPolicy = SessionRetryPolicy()
     retries_enabled: bool = True
@@ -67,7 +66,7 @@ def read_session(request: Mapping[str, Any], place: SessionPlace, problems: list
     batch, resources = request.get("batch") or {}, read_slots(fields)
     environ = _read_environ(fields)
     starts_at = _read_start(batch.get("starts_at"))
-    selector = {**place.selector, **_read_agents(fields)}
+    selector = {**place.resource_group.node_selector, **_read_agents(fields)}
     if len(problems) > before:
         return None
     name, size, kind = str(request["session_name"]), int(request.get("cluster_size", 1)), request["session_type"]
@@ -75,11 +74,11 @@ def read_session(request: Mapping[str, Any], place: SessionPlace, problems: list
     command = batch.get("startup_command")
     return JobSpec(
         name=_job_name(name),
-        command=("bash", "-c", _script(request.get("bootstrap_script"), command)),
+        command=(*place.image.command, "bash", "-c", _script(request.get("bootstrap_script"), command)),
         queue=place.project,
         priority=tier_of(request),
         labels={DOOR: BACKENDAI},
-        env={**environ, **_variables(request, name, place)},
+        env={**place.image.env, **environ, **_variables(request, name, place)},
         resources=resources,
         gang=size,
         deadline_s=timeout_s,
@@ -93,9 +92,9 @@ def read_session(request: Mapping[str, Any], place: SessionPlace, problems: list
             policy=place.policy,
             retries_enabled=place.retries_enabled,
             domain=place.domain,
-            resource_group=place.resource_group,
+            resource_group=place.resource_group.name,
             access_key=place.access_key,
-            image=place.image,
+            image=place.image.name,
             cluster_mode=str(request.get("cluster_mode", "single-node")),
             job_priority=int(request.get("job_priority", 0)),
             is_preemptible=bool(request.get("is_preemptible", True)),
@@ -172,7 +171,7 @@ def _variables(request: Mapping[str, Any], name: str, place: SessionPlace) -> di
     variables = {
         "SESSION_NAME": name,
         "ACCESS_KEY": place.access_key,
-        "KERNEL_IMAGE": place.image,
+        "KERNEL_IMAGE": place.image.reference,
         "PREOPEN_PORTS": ",".join(map(str, request.get("preopen_ports") or ())),
     }
     return {f"{PREFIX}{key}": value for key, value in variables.items() if value}

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.record import Struct
 from holdfast.domain.sessions.model import named_id
-from holdfast.domain.terms.projects import Domain
+from holdfast.domain.terms.projects import DEFAULT_GROUP, Domain
 from holdfast.errors import NotFound
-from holdfast.ports.entries import DOMAIN
+from holdfast.ports import entries
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from holdfast.domain.job import Queue
+    from holdfast.domain.terms.projects import Image, ResourceGroup
     from holdfast.ports.catalogue import Catalogue
 
-DEFAULT = "default"
 PROJECT, IMAGE, RESOURCE_GROUP, USER, DOMAIN_KIND = "project", "image", "resource-group", "user", "domain"
 
 
@@ -35,17 +35,17 @@ class Directory(Struct, frozen=True):
     @property
     def domains(self) -> Collection[str]:
         """The names of the domains."""
-        return self.catalogue.of(DOMAIN).keys()
+        return self.catalogue.of(entries.DOMAIN).keys()
 
     @property
-    def images(self) -> Collection[str]:
-        """The names of the images."""
-        return (DEFAULT,)
+    def images(self) -> Mapping[str, Image]:
+        """The images, by name."""
+        return self.catalogue.of(entries.IMAGE)
 
     @property
-    def groups(self) -> Mapping[str, Mapping[str, str]]:
-        """The labels of the nodes of each resource group, by its name."""
-        return {DEFAULT: {}}
+    def groups(self) -> Mapping[str, ResourceGroup]:
+        """The resource groups, by name."""
+        return self.catalogue.of(entries.RESOURCE_GROUP)
 
     def project(self, id_: str) -> Queue:
         """Find a project.
@@ -57,28 +57,29 @@ class Directory(Struct, frozen=True):
 
     def domain(self, name: str) -> Domain:
         """Return a domain; one that was deleted has no defaults."""
-        return self.catalogue.of(DOMAIN).get(name) or Domain(name)
+        return self.catalogue.of(entries.DOMAIN).get(name) or Domain(name)
 
-    def image(self, id_: str) -> str:
+    def image(self, id_: str) -> Image:
         """Find an image.
 
         Raises:
             NotFound: There is none.
         """
-        return _name_of(IMAGE, id_, self.images)
+        return self.images[_name_of(IMAGE, id_, self.images)]
 
-    def group(self, id_: str | None, name: str | None) -> str:
+    def group(self, id_: str | None, name: str | None) -> ResourceGroup:
         """Find a resource group by its id or name; without either it is the default one.
 
         Raises:
             NotFound: There is none.
         """
         if id_ is not None:
-            return _name_of(RESOURCE_GROUP, id_, self.groups)
-        if name is not None and name not in self.groups:
+            name = _name_of(RESOURCE_GROUP, id_, self.groups)
+        group = self.groups.get(name or DEFAULT_GROUP)
+        if group is None:
             msg = f"there is no resource group {name!r}"
             raise NotFound(msg)
-        return name or DEFAULT
+        return group
 
 
 def _name_of(kind: str, id_: str, names: Iterable[str]) -> str:

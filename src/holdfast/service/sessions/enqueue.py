@@ -66,7 +66,7 @@ def new_session(
         NotFound: Its project, image or resource group does not exist.
         AlreadyExists: Another live session of the caller has its name.
         Forbidden: It is for somebody else.
-        Refused: Its domain is not active.
+        Refused: Its domain or its resource group is not active.
         InvalidRequest: It is not valid; with every problem.
     """
     name, user = str(request["session_name"]), caller.principal.name
@@ -92,10 +92,11 @@ def _place(request: Mapping[str, Any], catalogue: Catalogue, access_key: str, aw
     directory, settings, document = Directory(catalogue), catalogue.settings, request.get(RETRY_POLICY)
     project = directory.project(str(request["project_id"]))
     domain = directory.domain(project.domain)
-    if not domain.active:
-        msg = f"domain {domain.name!r} is not active"
-        raise Refused(msg, hint="ask its operator")
     group = directory.group(request.get("resource_group_id"), request.get("resource_group"))
+    for noun, entry in (("domain", domain), ("resource group", group)):
+        if not entry.active:
+            msg = f"{noun} {entry.name!r} is not active"
+            raise Refused(msg, hint="ask its operator")
     own = {} if document is None else partial(document, RETRY_POLICY)
     defaults = (project.session_retry, domain.session_retry, settings.session_retry_default)
     return SessionPlace(
@@ -103,7 +104,6 @@ def _place(request: Mapping[str, Any], catalogue: Catalogue, access_key: str, aw
         domain=domain.name,
         image=directory.image(str(request["image_id"])),
         resource_group=group,
-        selector=directory.groups[group],
         access_key=access_key,
         policy=effective(own, *defaults, path=RETRY_POLICY),
         retries_enabled=settings.session_retries,
