@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tests.e2e.backendai_stage import BackendAiServer, door, signed
+from tests.e2e.server import wait_until
 from tests.e2e.test_network import EVERYWHERE, TOKEN, issue
 
 if TYPE_CHECKING:
@@ -111,6 +112,39 @@ def test_the_administrators_keypair_is_private_and_stays_valid_over_restarts(doo
     after = door.variables()
     assert {**after, "BACKEND_ENDPOINT": ""} == {**before, "BACKEND_ENDPOINT": ""}
     assert door.call("GET", ANNOUNCEMENT).status_code == 200
+
+
+def test_a_user_issues_a_keypair_signs_with_it_and_revokes_it(door: BackendAiServer) -> None:
+    with door.client() as client:
+        client.put_settings({"access": {"user": ["user:ann"]}})
+    token = door.json("token", "create", "phone", "--user", "ann")["token"]
+    url = door.variables()["BACKEND_ENDPOINT"]
+    issued = httpx.post(f"{url}/v2/keypairs/my/issue", headers={"authorization": f"Bearer {token}"})
+    assert issued.status_code == 201, issued.text
+    access_key, secret = issued.json()["keypair"]["access_key"], issued.json()["secret_key"]
+
+    def ask(method: str, target: str, body: object = None) -> httpx.Response:
+        headers = signed(url, access_key, secret, method, target)
+        return httpx.request(method, f"{url}{target}", headers=headers, json=body)
+
+    assert ask("GET", ANNOUNCEMENT).status_code == 200
+    node = ask("GET", f"/v2/keypairs/{access_key}").json()
+    assert (node["is_active"], node["is_admin"], secret in str(node)) == (True, False, False)
+    assert problem(ask("POST", "/v2/keypairs", {"user_id": node["user_id"], "is_admin": True})) == (
+        403,
+        "api_auth_forbidden",
+    )
+    made = door.call(
+        "POST", "/v2/keypairs", {"user_id": node["user_id"], "resource_policy": "default", "is_admin": True}
+    )
+    assert (made.status_code, made.json()["keypair"]["is_admin"]) == (201, True)
+    unknown = {"user_id": node["field_id"], "resource_policy": "default"}
+    assert problem(door.call("POST", "/v2/keypairs", unknown)) == (404, "keypair_create_not-found")
+    assert door.call("DELETE", f"/v2/keypairs/{made.json()['keypair']['access_key']}").status_code == 200
+    assert ask("POST", "/v2/keypairs/my/revoke", {"access_key": access_key}).json() == {"success": True}
+    wait_until(lambda: ask("GET", ANNOUNCEMENT).status_code == 401, "a keypair that is revoked")
+    assert secret not in door.log.read_text()
+    assert [path for path in door.data.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()] == []
 
 
 def test_others_call_by_tls_at_a_name_of_the_server_and_with_a_signature_alone(tmp_path: Path) -> None:

@@ -16,7 +16,11 @@ from holdfast.api.http.serving.gates import Entrance, WrongTokens
 from holdfast.app.entrance.keypairs import SignedVisitors
 from holdfast.app.entrance.visitors import Visitors
 from holdfast.domain.access import Principal, Role
+from holdfast.domain.access.grants import Access
+from holdfast.domain.policy.model import RetrySettings
+from holdfast.domain.terms.projects import KeyPair
 from holdfast.errors import Unauthenticated
+from holdfast.ports.entries import KEYPAIR
 from holdfast.service.access.keypairs import KeypairSecrets
 from holdfast.service.operations.backend import Backend
 from tests.integration.conftest import Counting, NoLogs
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 LAB = Principal("lab", uid=1000)
 KEYPAIRS = KeypairSecrets(b"the key of a test")
 OWN = KEYPAIRS.access_key("lab")
+ACCOUNTS = {"ann": Principal("ann", uid=1001), "root": Principal("root", uid=0)}
 HOST = "127.0.0.1:8265"
 
 
@@ -50,15 +55,15 @@ class Threshold:
 
     def __init__(self, administrator: str = "lab", anonymous: Principal | None = None) -> None:
         self.clock, self.wrong = VirtualClock(), Patient()
-        backend = Backend(MemoryStore(), self.clock, Counting(), NoLogs(), LAB)
+        self.store = MemoryStore()
+        backend = Backend(self.store, self.clock, Counting(), NoLogs(), LAB, account=ACCOUNTS.get)
         visitors = Visitors(Entrance(LAB, "own"), backend, self.wrong, anonymous)
         self.visitors = SignedVisitors(visitors, KEYPAIRS, administrator)
 
-    def scope(self, access_key: str = OWN, secret: str | None = None, **changed: str) -> Scope:
+    def scope(self, access_key: str = OWN, secret: str | None = None, owner: str = "lab", **changed: str) -> Scope:
         """Return a request, signed by the secret of its access key or another one."""
         date = datetime.fromtimestamp(self.clock.now(), UTC).isoformat()
         call = SignedCall("GET", "/v2/x?y=1", date, HOST, "application/json", "v9")
-        owner = "ann" if access_key == KEYPAIRS.access_key("ann") else "lab"
         signature = call.signature(secret or KEYPAIRS.secret(access_key, owner), date[:10].replace("-", ""))
         headers = {
             "host": HOST,
@@ -91,10 +96,39 @@ def test_the_administrator_is_the_servers_owner_with_the_origin_of_the_call() ->
 
 def test_another_administrator_has_the_roles_that_the_settings_give() -> None:
     threshold = Threshold("ann")
-    caller = threshold.caller(threshold.scope(KEYPAIRS.access_key("ann")))
-    assert (caller.principal.name, caller.principal.roles) == ("ann", ())
+    caller = threshold.caller(threshold.scope(KEYPAIRS.access_key("ann"), owner="ann"))
+    assert (caller.principal.name, caller.principal.roles) == ("ann", (Role.USER,))
     with pytest.raises(Unauthenticated):
         threshold.caller(threshold.scope())
+
+
+def test_an_entry_says_whose_calls_an_access_key_signs_and_whether_it_is_for_all_of_their_rights() -> None:
+    threshold = Threshold()
+    threshold.store.put_settings(RetrySettings(), None, access=Access(((Role.OPERATOR, ("user:ann",)),)))
+    threshold.store.put_entry(KeyPair("AKIAANN", "ann", admin=True))
+    caller = threshold.caller(threshold.scope("AKIAANN", owner="ann"))
+    assert (caller.principal.name, caller.principal.uid, caller.principal.roles) == ("ann", 1001, (Role.OPERATOR,))
+    threshold.store.put_entry(KeyPair("AKIAANN", "ann"))
+    threshold.clock.time += 1
+    assert threshold.caller(threshold.scope("AKIAANN", owner="ann")).principal.roles == (Role.USER,)
+
+
+@pytest.mark.parametrize(
+    "entry", [None, KeyPair("AKIAX", "ann", active=False), KeyPair("AKIAX", "bob"), KeyPair("AKIAX", "root")]
+)
+def test_a_keypair_that_is_off_gone_of_another_owner_or_of_root_signs_nothing(entry: KeyPair | None) -> None:
+    threshold = Threshold()
+    threshold.store.put_entry(KeyPair("AKIAX", "ann"))
+    owner = "root" if entry and entry.owner == "root" else "ann"
+    if owner == "ann":
+        assert threshold.caller(threshold.scope("AKIAX", owner=owner)).principal.name == "ann"
+    if entry is None:
+        threshold.store.delete_entry(KEYPAIR, "AKIAX")
+    else:
+        threshold.store.put_entry(entry)
+    threshold.clock.time += 1
+    with pytest.raises(Unauthenticated):
+        threshold.caller(threshold.scope("AKIAX", owner=owner))
 
 
 def test_a_token_is_known_here_too_and_nothing_at_all_is_not() -> None:

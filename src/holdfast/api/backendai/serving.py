@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from starlette.datastructures import Headers
 
-from holdfast.api.backendai import histories, kernels, problems, sessions, system  # noqa: F401 - each registers its calls
+from holdfast.api.backendai import (  # noqa: F401 - each registers its calls
+    histories,
+    kernels,
+    keypairs,
+    problems,
+    sessions,
+    system,
+)
 from holdfast.api.backendai.problems import RefusedCall, refusal_of
 from holdfast.api.backendai.routing import ROUTES, BackendAiCall, BackendAiRoutes
 from holdfast.api.backendai.system import hello
@@ -61,6 +68,8 @@ class DoorSetup(Struct, frozen=True):
     """Called after each call that may have written something."""
     access_key: Callable[[str], str] = lambda _: ""
     """Returns the access key of a user."""
+    secret_of: Callable[[str, str], str] = lambda _key, _owner: ""
+    """Returns the secret of an access key of an owner."""
 
 
 class BackendAiDoor:
@@ -71,6 +80,7 @@ class BackendAiDoor:
         self._routes = routes
         self._landing = Landing()
         self.launches = Launches(setup.backend, SYSTEM, again_s=0.0, written=setup.written)
+        self.secret_of = setup.secret_of
         self.mounts: Mapping[str, ASGIApp] = dict.fromkeys(PREFIXES, self.answer)
         """The applications, by path prefix."""
         self.pages: Mapping[str, ASGIApp] = {"/": hello}

@@ -180,6 +180,7 @@ def _open_backendai(opening: Opening, visitors: Visitors, _: asyncio.AbstractEve
             probes.refusal,
             probes.written,
             keypairs.access_key,
+            keypairs.secret,
         )
     )
     opening.stack.callback(door.close)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from holdfast.domain.access import Principal, Via
-from holdfast.domain.access.grants import Access, Sight, roles_of
+from holdfast.domain.access import Principal, Role, Via
+from holdfast.domain.access.grants import ROOT_UID, Access, Sight, roles_of
+from holdfast.domain.access.people import Limit
 from holdfast.domain.access.tokens import JOB_TOKEN_PREFIX
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.rights import Grants
 from holdfast.errors import HoldfastError, Unauthenticated
+from holdfast.ports.entries import KEYPAIR
 from holdfast.service.access.tokens import (
     check_api_token,
     is_unknown,
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.domain.access.tokens import ApiToken
+    from holdfast.domain.terms.projects import KeyPair
     from holdfast.ports.clock import Clock
     from holdfast.ports.store import Store
 
@@ -40,6 +43,8 @@ class GivenAccess(Struct, frozen=True):
     grants: Grants
     tokens: Mapping[str, ApiToken]
     """By their ids."""
+    keypairs: Mapping[str, KeyPair]
+    """By their access keys."""
 
 
 class AccessBook:
@@ -108,6 +113,22 @@ class AccessBook:
                 self._store.use_token(token, now - now % _DAY_S)
         return evolve(user, limit=token.limit)
 
+    def signer(self, access_key: str) -> Principal | None:
+        """Return the owner of an access key, limited to what it is for; ``None`` if nobody can sign with it.
+
+        Raises:
+            Unavailable: The store cannot be read right now.
+        """
+        keypair = self._given().keypairs.get(access_key)
+        if keypair is None:  # it may have been created a moment ago
+            keypair = self._given(within_s=0.0).keypairs.get(access_key)
+        if keypair is None or not keypair.active:
+            return None
+        owner = self.user(keypair.owner)
+        if owner.uid == ROOT_UID:  # any admin writes keypairs, but only root may act as root
+            return None
+        return owner if keypair.admin else evolve(owner, limit=Limit(Role.USER))
+
     def grants(self) -> Grants:
         """Return the permissions of queues, and how much callers see of others' jobs."""
         return self._given().grants
@@ -126,4 +147,5 @@ class AccessBook:
         permissions = {queue.name: queue.permissions for queue in catalogue.queues.values() if queue.permissions}
         access = catalogue.access
         grants = Grants(permissions, access.others_see or Sight.DETAILS)
-        return GivenAccess(catalogue.version, access, grants, tokens_by_id(catalogue.tokens.values()))
+        tokens = tokens_by_id(catalogue.tokens.values())
+        return GivenAccess(catalogue.version, access, grants, tokens, catalogue.of(KEYPAIR))

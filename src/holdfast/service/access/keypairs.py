@@ -7,12 +7,22 @@ same key.
 from __future__ import annotations
 
 import hmac
+import secrets
 from base64 import b32encode, urlsafe_b64encode
 
 from holdfast.domain.record import Struct
 
 ACCESS_KEY_PREFIX = "AKIA"
 _ACCESS_KEY_BYTES, _SECRET_BYTES = 10, 30
+
+
+def new_access_key() -> str:
+    """Make an access key that nobody has."""
+    return _access_key(secrets.token_bytes(_ACCESS_KEY_BYTES))
+
+
+def _access_key(text: bytes) -> str:
+    return f"{ACCESS_KEY_PREFIX}{b32encode(text).decode()}"
 
 
 class KeypairSecrets(Struct, frozen=True):
@@ -22,7 +32,7 @@ class KeypairSecrets(Struct, frozen=True):
 
     def access_key(self, owner: str) -> str:
         """Return the access key that a user has without an entry of its own."""
-        return f"{ACCESS_KEY_PREFIX}{b32encode(self._digest('owner', owner)[:_ACCESS_KEY_BYTES]).decode()}"
+        return _access_key(self._digest("owner", owner)[:_ACCESS_KEY_BYTES])
 
     def secret(self, access_key: str, owner: str) -> str:
         """Return the secret of an access key, which is another one once the key has another owner."""
