@@ -208,6 +208,16 @@ def _update_by_id(table: Table, columns: Sequence[str], dialect: Dialect) -> Bat
     return Batch(statement.values({name: rows.columns[f"new_{name}"] for name in columns}), dialect, rows)
 
 
+def _inherited_names(dialect: Dialect) -> Batch:
+    """Give sessions the names and tags that others have by now: clients may have changed those."""
+    table, parent = tables.sessions, tables.sessions.alias("parent")
+    rows = StatementRows({"parent": table.c.id.type, "key": table.c.id.type}, dialect)
+    these = (parent.c.id == rows.columns["parent"], table.c.id == rows.columns["key"])
+    return Batch(
+        update(table).values({name: parent.c[name] for name in tables.SESSION_NAMED}).where(*these), dialect, rows
+    )
+
+
 def _delete_by_id(table: Table, dialect: Dialect) -> Batch:
     rows = StatementRows({"key": table.c.id.type}, dialect)
     return Batch(table.delete().where(table.c.id == rows.columns["key"]), dialect, rows)
@@ -256,6 +266,7 @@ class Batches:
         )
         self.history = _upsert(tables.history, dialect)
         self.sessions = _upsert(tables.sessions, dialect, but=tables.SESSION_FIXED)
+        self.inherited_names = _inherited_names(dialect)
         self.kernels = _upsert(tables.kernels, dialect, but=tables.KERNEL_FIXED)
         self.nodes = _upsert(tables.nodes, dialect)
         self.events = _numbered_events(dialect)

@@ -89,11 +89,6 @@ _KNOWN = union(
         for table in (tables.jobs, tables.workloads)
     )
 )
-_INHERIT_NAMES = text(
-    "UPDATE sessions SET (name, tag) = (SELECT name, tag FROM sessions AS parent WHERE parent.id = :parent)"
-    " WHERE id = :id"
-)
-"""Clients may have changed the name and the tag of the session that is retried."""
 _NO_SUCH_JOB = "a change is about a job that does not exist"
 _NAMED = 10
 """How many submitters an error about foreign work looks up."""
@@ -258,10 +253,7 @@ class SqlControllerStore(StorePart):
             _require_known(connection, batches, changes)
             for batch, rows in work:
                 batch.run(connection, rows)
-            if changes.retries:
-                connection.execute(
-                    _INHERIT_NAMES, [{"id": child, "parent": of} for child, of in changes.retries.items()]
-                )
+            batches.inherited_names.run(connection, [(parent, child) for child, parent in changes.retries.items()])
             if changes.notifications:
                 batches.notifications.run(connection, [*map(notification_row, changes.notifications)])
             append_events(connection, batches, changes.events.values())
