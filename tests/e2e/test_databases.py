@@ -242,7 +242,7 @@ def test_the_password_of_the_database_is_shown_to_nobody(on_postgres: Machine) -
     assert PASSWORD not in log
 
 
-def test_an_empty_database_server_is_upgraded_when_its_operator_says_so(
+def test_an_empty_database_server_is_upgraded_and_brought_back_when_its_operator_says_so(
     tmp_path: Path, postgres_server: PostgresServer
 ) -> None:
     machine = Machine(tmp_path / "data", {"HOLDFAST_DATABASE": postgres_server.empty()})
@@ -253,6 +253,9 @@ def test_an_empty_database_server_is_upgraded_when_its_operator_says_so(
     assert "created with schema" in machine.run("db", "upgrade").out
     assert "already" in machine.run("db", "upgrade").out
     assert machine.run("db", "check").code == 0
+    assert "brought back from schema" in machine.run("db", "downgrade").out
+    assert "already" in machine.run("db", "downgrade").out
+    assert "upgraded from schema" in machine.run("db", "upgrade").out
 
 
 def test_a_second_server_on_the_database_is_refused_and_told_who_leads(on_postgres: Machine, tmp_path: Path) -> None:

@@ -13,11 +13,15 @@ from sqlalchemy import text
 from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.access import Principal
 from holdfast.domain.audit import Caller
+from holdfast.domain.lifecycle import EntityKind, HistoryRow, Outcome
+from holdfast.domain.sessions.model import SessionSpec, history_id
+from holdfast.domain.sessions.records import first_kernels, first_session
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Conflict
-from holdfast.ports.store import JobFilter
+from holdfast.ports.sessions import EVERYTHING, PageRequest
+from holdfast.ports.store import Changes, JobFilter
 from holdfast.storage.sql import migrations, open_store, upkeep
 from holdfast.storage.sql.engine import Database
 from tests.integration.dying_upgrade import contents
@@ -145,3 +149,31 @@ def test_steps_on_top_are_run_once_in_order(empty: Callable[[str], str], tmp_pat
     assert contents(url)["entries"][4:6] == [f"of_{newest + 1:04d} TEXT", f"of_{newest + 2:04d} TEXT"]
     with pytest.raises(Conflict, match="a newer Holdfast made it"):
         open_store(url)
+
+
+def test_the_newest_step_is_undone_and_done_again_with_data_in_place(empty: Callable[[str], str]) -> None:
+    url, old = empty("new"), empty("old")
+    for place in (url, old):
+        fill(place)
+    before = contents(url)
+    migrations.upgrade(url)
+    with closing(open_store(url)) as store:
+        job = next(job for job in store.jobs(JobFilter()) if job.name == "good")
+        session = first_session(job, SessionSpec(), name="kept")
+        (kernel,) = first_kernels(session)
+        name = history_id(job.id, 0)
+        step = HistoryRow(EntityKind.SESSION, name, 0, "x", "PENDING", "SCHEDULED", Outcome.SUCCESS, 1.0, 1.0)
+        changes = Changes(history={step.key: step})
+        changes.sessions[session.id], changes.kernels[kernel.id] = session, kernel
+        store.commit(changes)
+        assert (store.session(session.id), store.steps_of(EntityKind.SESSION, name)) == (session, [step])
+    for _ in range(2):
+        migrations.downgrade(url)
+        assert migrations.current(url) == migrations.PREVIOUS
+        assert (schema(url), contents(url)) == (schema(old), before)
+    for _ in range(2):
+        migrations.upgrade(url)
+    with closing(open_store(url)) as store:
+        assert store.search_sessions(EVERYTHING, PageRequest()).items == []
+        assert store.job(job.id).name == "good"
+    assert upkeep.examine(url).problems == []

@@ -51,6 +51,22 @@ def upgrade() -> tuple[str, str | None, str]:
     return upkeep.shown(place), before, migrations.HEAD
 
 
+def downgrade() -> tuple[str, str | None, str]:
+    """Bring the database back to the schema before this version's; returns its place, and the schema before and after.
+
+    Raises:
+        Conflict: It has neither schema.
+        DataDirLocked: A server is running on it.
+        Unavailable, Internal: It cannot be reached, or is damaged.
+    """
+    settings, directory, place = _surroundings()
+    before = migrations.current(place)
+    with ExitStack() as stack:
+        stack.callback(running.own(settings, directory, "db downgrade").release)
+        migrations.downgrade(place)
+    return upkeep.shown(place), before, migrations.PREVIOUS
+
+
 def check() -> DatabaseHealth:
     """Examine the database; damage is part of the result.
 

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.placement.cordon import Pause
 
-_COUNTED = ("jobs", "attempts", "runs", "history", "specs", "requests", "idempotency", "events", "audit", "workloads")
+_COUNTED = (
+    "jobs", "attempts", "runs", "history", "specs", "requests", "idempotency", "events", "audit", "workloads",
+    "sessions", "kernels",
+)  # fmt: skip
 _PRIVATE = 0o600
 _BUSY_S = 5.0
 _LEASE = select(declared.leadership.c.owner, declared.leadership.c.expires_at)

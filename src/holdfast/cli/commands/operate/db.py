@@ -20,14 +20,15 @@ if TYPE_CHECKING:
     from holdfast.cli.context import Cli
     from holdfast.storage.sql.upkeep import DatabaseHealth
 
-ACTIONS = ("upgrade", "check", "prune", "backup", "restore", "pause", "resume")
+ACTIONS = ("upgrade", "downgrade", "check", "prune", "backup", "restore", "pause", "resume")
 _WITH_FILE = frozenset({"backup", "restore"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DbOptions:
     action: Annotated[
-        str, typer.Argument(metavar="ACTION", help="upgrade, check, prune, backup, restore, pause or resume.")
+        str,
+        typer.Argument(metavar="ACTION", help="upgrade, downgrade, check, prune, backup, restore, pause or resume."),
     ]
     file: Annotated[str | None, typer.Argument(metavar="FILE", help="For `backup` and `restore`: the copy.")] = None
     older_than: Annotated[
@@ -49,10 +50,11 @@ class DbOptions:
 def db(options: DbOptions, cli: Cli) -> int:
     """Maintain the database of the data directory, or the one that HOLDFAST_DATABASE names.
 
-    `upgrade` brings it to the schema this version needs. `check` says whether it is sound, and exits with 1 when it is
-    not. `prune` deletes finished jobs with their logs. `backup` copies a SQLite database to FILE, even while a server
-    runs; `restore` puts such a copy back, while no server runs. Nothing starts then until `resume`, because the
-    original may run the same jobs elsewhere. `pause` does the same to a database that other tools restored.
+    `upgrade` brings it to the schema this version needs. `downgrade` brings it back to the one before, for the Holdfast
+    that was there before, and deletes what only this version knows. `check` says whether it is sound, and exits with 1
+    when it is not. `prune` deletes finished jobs with their logs. `backup` copies a SQLite database to FILE, even while
+    a server runs; `restore` puts such a copy back, while no server runs. Nothing starts then until `resume`, because
+    the original may run the same jobs elsewhere. `pause` does the same to a database that other tools restored.
     """
     flags = Flags()
     action = flags.choice("ACTION", options.action, ACTIONS)
@@ -67,7 +69,8 @@ def db(options: DbOptions, cli: Cli) -> int:
 
     file = Path(options.file or "")
     actions: dict[str, Callable[[], int]] = {
-        "upgrade": lambda: _tell_upgrade(cli, *upkeep.upgrade()),
+        "upgrade": lambda: _tell_schema(cli, "upgraded", *upkeep.upgrade()),
+        "downgrade": lambda: _tell_schema(cli, "brought back", *upkeep.downgrade()),
         "check": lambda: _tell_health(cli, upkeep.check(), form),
         "prune": lambda: _tell_pruned(
             cli,
@@ -107,8 +110,8 @@ def _tell(cli: Cli, line: str) -> int:
     return exit_codes.OK
 
 
-def _tell_upgrade(cli: Cli, place: str, before: str | None, after: str) -> int:
-    done = f"upgraded from schema {before} to {after}" if before else f"created with schema {after}"
+def _tell_schema(cli: Cli, done: str, place: str, before: str | None, after: str) -> int:
+    done = f"{done} from schema {before} to {after}" if before else f"created with schema {after}"
     return _tell(cli, f"{place} already has schema {after}" if before == after else f"{place} {done}")
 
 

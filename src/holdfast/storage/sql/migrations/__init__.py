@@ -25,6 +25,8 @@ HEAD = "0047"
 """The newest step in ``versions``, or ``BASE``."""
 BASE = "0046"
 """Where the steps begin: a database of this schema opens as it is."""
+PREVIOUS = "0046"
+"""The schema before ``HEAD``, to which ``downgrade`` goes back."""
 _MOST_TRIES = 6
 """How often to try a database that another process is upgrading; each try waits as long as any writer does."""
 _LOCK = 0x_401D_FA57
@@ -50,6 +52,32 @@ def upgrade(url_or_path: str | Path, *, before_upgrade: Callable[[], None] = lam
     database = Database(url_or_path)
     try:
         bring_up(database, before_upgrade)
+    finally:
+        database.close()
+
+
+def downgrade(url_or_path: str | Path) -> None:
+    """Bring a database back to the schema before ``HEAD``, without what only ``HEAD`` knows; twice changes nothing.
+
+    Args:
+        url_or_path: The database.
+
+    Raises:
+        Conflict: The database has neither of these schemas.
+        Unavailable, Internal: As ``translated`` says.
+    """
+    database = Database(url_or_path)
+    try:
+        with database.writing() as connection:
+            _lock(database, connection)
+            revision = revision_of(connection)
+            if revision == PREVIOUS:
+                return
+            if not _is_current(revision):
+                raise Conflict(not_current(revision))
+            from holdfast.storage.sql.migrations import steps  # noqa: PLC0415 - see the module's docstring
+
+            steps.go_back(connection, PREVIOUS)
     finally:
         database.close()
 
@@ -102,8 +130,7 @@ def bring_up(database: Database, before_upgrade: Callable[[], None] = lambda: No
 
 def _bring_up(database: Database) -> None:
     with database.writing() as connection:
-        if not database.is_sqlite:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        _lock(database, connection)
         revision = revision_of(connection)
         if revision is None:
             _begin(connection)
@@ -111,6 +138,11 @@ def _bring_up(database: Database) -> None:
             from holdfast.storage.sql.migrations import steps  # noqa: PLC0415 - see the module's docstring
 
             steps.run(connection)
+
+
+def _lock(database: Database, connection: Connection) -> None:
+    if not database.is_sqlite:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
 
 
 def _begin(connection: Connection) -> None:

@@ -23,3 +23,8 @@ def configuration(connection: Connection | None = None) -> Config:
 def run(connection: Connection) -> None:
     """Run every step the database has not seen, in the caller's transaction."""
     command.upgrade(configuration(connection), "head")
+
+
+def go_back(connection: Connection, revision: str) -> None:
+    """Undo every step after a revision, in the caller's transaction."""
+    command.downgrade(configuration(connection), revision)
