@@ -12,6 +12,7 @@ import pytest
 
 from holdfast.domain.sessions.model import kernel_id, named_id
 from tests.e2e.backendai_stage import BackendAiServer, door
+from tests.e2e.backendai_table import ANSWERED, COMING, WHY_NOT
 from tests.e2e.server import wait_until
 from tools.clients import python_of
 
@@ -186,6 +187,87 @@ def test_the_stock_client_searches_sessions_kernels_and_their_histories_and_rena
         "every": 3,
         "all_kernels": 6,
     }
+
+
+CALLS = """
+import ast, importlib, inspect, pkgutil
+from ai.backend.client.v2 import domains_v2
+
+NAMES = {"domain_name": "default", "agent_id": "node", "access_key": "AKIA"}
+SENDS = {"typed_request", "typed_request_no_content", "_request", "upload", "download", "ws_connect", "sse_connect"}
+
+def text_of(node, constants):
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(text_of(part, constants) for part in node.values)
+    name = ast.unparse(node.value if isinstance(node, ast.FormattedValue) else node)
+    return constants.get(name) or NAMES.get(name, "00000000-0000-4000-8000-000000000000")
+
+calls = []
+for info in pkgutil.iter_modules(domains_v2.__path__):
+    module = importlib.import_module(f"{domains_v2.__name__}.{info.name}")
+    tree = ast.parse(inspect.getsource(module))
+    constants = {name: value for name, value in vars(module).items() if isinstance(value, str)}
+    for method in ast.walk(tree):
+        if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for node in ast.walk(method):
+                if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in SENDS and len(node.args) > 1:
+                    verb, path = (text_of(arg, constants) for arg in node.args[:2])
+                    if path.startswith("/"):
+                        calls.append([info.name, method.name, verb, path])
+print(json.dumps(calls))
+"""
+
+
+def test_every_call_of_the_stock_client_is_answered_or_refused_for_a_reason(door: BackendAiServer) -> None:
+    calls = StockClient(door)(CALLS)
+    nouns = {noun for noun, *_ in calls}
+    reasons = {noun: reason for reason, refused in WHY_NOT.items() for noun in refused}
+    assert len(calls) > 350
+    assert nouns - reasons.keys() - COMING - ANSWERED.keys() == set()
+    answered: dict[str, set[str]] = {}
+    for noun, name, verb, path in calls:
+        answer = door.call(verb, path, None if verb in {"GET", "DELETE"} else {})
+        refused = answer.status_code in {404, 405} and answer.json()["error_code"].startswith("api_access_")
+        assert refused or answer.status_code < 500, (noun, name)
+        if not refused:
+            answered.setdefault(noun, set()).add(name)
+        elif noun not in COMING:
+            assert noun in reasons, (noun, name)
+    assert {noun: names for noun, names in answered.items() if noun not in COMING} == ANSWERED
+
+
+ENTRIES = """
+from ai.backend.common.dto.manager.v2.domain.request import *
+from ai.backend.common.dto.manager.v2.group.request import *
+from ai.backend.common.dto.manager.v2.user.request import *
+
+async def work(registry):
+    project = await registry.project.get(PROJECT)
+    domain = await registry.domain.get("default")
+    projects = await registry.project.admin_search(AdminSearchProjectsInput(
+        filter={"name": {"equals": "default"}}, order=[{"field": "name"}], limit=1))
+    domains = await registry.domain.admin_search(AdminSearchDomainsInput(
+        filter={"NOT": [{"name": {"i_contains": "AUL"}}]}, first=1))
+    users = await registry.user.admin_search(SearchUsersRequest(limit=5))
+    user = (await registry.user.get(users.items[0].id)).user
+    done([project.basic_info.name, project.organization.domain_name, domain.lifecycle.is_default,
+          [projects.total_count, domains.total_count], user.entity_id == users.items[0].id])
+main(work)
+"""
+
+
+def test_the_stock_client_reads_projects_domains_and_users_and_its_command_reads_sessions(
+    door: BackendAiServer,
+) -> None:
+    client = StockClient(door)
+    assert client(ENTRIES) == ["default", "default", True, [1, 0], True]
+    key = door.call("POST", "/v2/sessions", body("named", "echo out")).json()["session"]["id"]
+    until(door, key, "TERMINATED")
+    assert json.loads(client.command("v2", "session", "get", key))["metadata"]["name"] == "named"
+    assert client.command("v2", "session", "logs", key) == "out\n\n"
+    assert json.loads(client.command("v2", "session", "terminate", key))["skipped"] == [key]
 
 
 def body(name: str, command: str = "true", **more: Any) -> dict[str, object]:  # noqa: ANN401 - the fields of a request

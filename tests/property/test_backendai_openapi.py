@@ -9,6 +9,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
+import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 from pydantic.json_schema import models_json_schema
@@ -81,8 +82,20 @@ def described() -> dict[str, Any]:
             body = {"application/json": {"schema": schemas[route.body, "validation"]}}
             operation["requestBody"] = {"required": True, "content": body}
         paths.setdefault(route.path, {})[route.method.lower()] = operation
-    components = {"schemas": definitions.get("$defs", {})}
+    components = {"schemas": {name: _shallow(schema) for name, schema in definitions.get("$defs", {}).items()}}
     return {"openapi": "3.1.0", "info": {"title": "door", "version": "1"}, "paths": paths, "components": components}
+
+
+def _shallow(schema: Any) -> Any:  # noqa: ANN401 - a JSON schema
+    """Return a schema without filters in filters, and with short lists: to generate deep ones takes minutes."""
+    if isinstance(schema, list):
+        return [_shallow(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    shallow = {name: _shallow(part) for name, part in schema.items() if name not in {"AND", "OR", "NOT"}}
+    if "maxItems" in shallow:
+        shallow["maxItems"] = min(shallow["maxItems"], 2)
+    return shallow
 
 
 def _parameters(model: type[BaseModel], place: str) -> Iterator[Mapping[str, Any]]:
@@ -110,6 +123,7 @@ def _api() -> schemathesis.BaseSchema:
 API = _api()
 
 
+@pytest.mark.slow
 @API.parametrize()
 @settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_every_answer_is_one_that_its_call_has(case: schemathesis.Case[Any]) -> None:

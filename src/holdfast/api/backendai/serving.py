@@ -17,8 +17,10 @@ from holdfast.api.backendai import (  # noqa: F401 - each registers its calls
     kernels,
     keypairs,
     problems,
+    projects,
     sessions,
     system,
+    users,
 )
 from holdfast.api.backendai.problems import RefusedCall, refusal_of
 from holdfast.api.backendai.routing import ROUTES, BackendAiCall, BackendAiRoutes

@@ -57,6 +57,21 @@ class ListAnswer(AnswerModel, Generic[Item]):
     has_previous_page: bool
 
 
+class Pagination(AnswerModel):
+    """Where a part of a list is, as older lists tell it."""
+
+    total: int
+    offset: int
+    limit: int | None = None
+
+
+class PaginatedAnswer(AnswerModel, Generic[Item]):
+    """A part of a list, as users are listed."""
+
+    items: list[Item]
+    pagination: Pagination
+
+
 def moment(seconds: float) -> datetime:
     """Return seconds since the epoch as a time of answers."""
     return datetime.fromtimestamp(seconds, UTC)
