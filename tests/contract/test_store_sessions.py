@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import Engine, event
 
 from holdfast.domain.access.grants import Seen
 from holdfast.domain.access.places import WorkScope
@@ -406,6 +407,26 @@ def test_of_two_sessions_that_take_a_name_at_one_moment_one_has_it(store: Store)
         taken = [*threads.map(has_taken, sessions)]
     assert [session.name == "same" for session in map(store.session, (each.id for each in sessions))] == taken
     assert (sum(taken), {*store.named(["bai/ann/same"])}) == (1, {"bai/ann/same"})
+
+
+def test_a_chain_of_a_hundred_sessions_is_read_with_one_statement_and_their_kernels_with_another(store: Store) -> None:
+    chain = submit(store)
+    while len(chain) < 100:
+        chain.append(retry_of(chain[-1]))
+    kernels = {kernel.id: kernel for session in chain for kernel in first_kernels(session)}
+    store.commit(Changes(sessions={session.id: session for session in chain}, kernels=kernels))
+    statements: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        statements.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        assert store.chains([chain[0].job_id]) == {chain[0].job_id: chain}
+        assert len(store.kernels_of([session.id for session in chain])) == 100
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    assert len(statements) == 2, statements
 
 
 def test_sessions_kernels_and_their_history_are_deleted_with_their_job(store: Store) -> None:
