@@ -11,7 +11,6 @@ import pytest
 from anyio import run
 
 from holdfast.api.backendai.problems import RefusedCall
-from holdfast.api.backendai.signature import SignedCall
 from holdfast.api.http.serving.gates import Entrance, WrongTokens
 from holdfast.app.entrance.keypairs import SignedVisitors
 from holdfast.app.entrance.visitors import Visitors
@@ -23,6 +22,7 @@ from holdfast.errors import Unauthenticated
 from holdfast.ports.entries import KEYPAIR
 from holdfast.service.access.keypairs import KeypairSecrets
 from holdfast.service.operations.backend import Backend
+from holdfast.wire.signatures import SignedCall
 from tests.integration.conftest import Counting, NoLogs
 from tests.unit.conftest import VirtualClock
 from tools.memory_store import MemoryStore

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.api.backendai.problems import RefusedCall
-from holdfast.api.backendai.signature import SignedCall, is_signed_by, read_credential, read_day
+from holdfast.api.backendai.signature import is_signed_by, read_credential, read_day
 from holdfast.domain.record import evolve
 from holdfast.errors import Unauthenticated
 from holdfast.service.access.keypairs import KeypairSecrets
+from holdfast.wire.signatures import SignedCall
 
 SECRET = "a-secret-of-40-characters-for-the-vectors"  # noqa: S105 - of no server
 VERSION = "v9.20250722"

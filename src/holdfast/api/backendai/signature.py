@@ -1,8 +1,4 @@
-"""The signature of a call: what a client signs, with which key, and when a call is too old.
-
-Clients sign the method, the path with its query, the date, the host, the bare media type and the version of the API,
-but not the body. The key is made from the keypair's secret, the day of the date, and the host.
-"""
+"""Reads the signature of a call, judges it, and says when a call is too old; ``wire.signatures`` has its text."""
 
 from __future__ import annotations
 
@@ -10,69 +6,23 @@ import hmac
 import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from holdfast.api.backendai.problems import RefusedCall
 from holdfast.domain.record import Struct
 from holdfast.errors import Unauthenticated
+from holdfast.wire.signatures import METHOD, SCHEME
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from holdfast.wire.signatures import SignedCall
 
-SCHEME = "BackendAI"
 WINDOW = timedelta(minutes=15)
 """How far the date of a call may be from the server's clock."""
 _CREDENTIAL = re.compile(
     r"signMethod=(?P<method>[A-Za-z0-9-]{1,32}), ?credential=(?P<access_key>[!-9;-~]{1,64}):(?P<signature>[0-9a-f]{64})"
 )
-_METHOD = "HMAC-SHA256"
-_NO_BODY = sha256(b"").hexdigest()
-_NO_TYPE = "application/octet-stream"
-"""What is signed where no content type is sent."""
 _LONGEST_DATE = 64
 _HINT = "sign calls with the keypair of BACKEND_ACCESS_KEY and BACKEND_SECRET_KEY"
-
-
-class SignedCall(Struct, frozen=True):
-    """The parts of a call that its client signs."""
-
-    method: str
-    target: str
-    """The raw path with its query."""
-    date: str
-    """As sent."""
-    host: str
-    """``HOST[:PORT]``."""
-    content_type: str
-    """The media type, without parameters."""
-    version: str
-    """The version of the API that the client speaks."""
-
-    @classmethod
-    def of(cls, method: str, target: str, headers: Mapping[str, str]) -> SignedCall:
-        """Return what was signed of a request; names of headers are in lower case."""
-        return cls(
-            method,
-            target,
-            headers.get("date") or headers.get("x-backendai-date", ""),
-            headers.get("host", ""),
-            headers.get("content-type", "").partition(";")[0].strip().lower() or _NO_TYPE,
-            headers.get("x-backendai-version", ""),
-        )
-
-    def text(self) -> str:
-        """Return the text that is signed."""
-        return (
-            f"{self.method}\n{self.target}\n{self.date}\nhost:{self.host}\ncontent-type:{self.content_type}\n"
-            f"x-backendai-version:{self.version}\n{_NO_BODY}"
-        )
-
-    def signature(self, secret: str, day: str) -> str:
-        """Return the signature by a secret, in hexadecimal digits; ``day`` is that of the date, as YYYYMMDD."""
-        key = hmac.digest(secret.encode(), day.encode(), "sha256")
-        key = hmac.digest(key, self.host.encode(), "sha256")
-        return hmac.digest(key, self.text().encode("utf-8", "surrogateescape"), "sha256").hex()
 
 
 class Credential(Struct, frozen=True):
@@ -91,10 +41,10 @@ def read_credential(authorization: str) -> Credential:
     scheme, _, text = authorization.partition(" ")
     form = _CREDENTIAL.fullmatch(text) if scheme == SCHEME else None
     if form is None:
-        msg = f"the authorization is not: {SCHEME} signMethod={_METHOD}, credential=ACCESS_KEY:SIGNATURE"
+        msg = f"the authorization is not: {SCHEME} signMethod={METHOD}, credential=ACCESS_KEY:SIGNATURE"
         raise Unauthenticated(msg, hint=_HINT)
-    if form["method"] != _METHOD:
-        msg = f"calls are signed by {_METHOD}, not by {form['method']}"
+    if form["method"] != METHOD:
+        msg = f"calls are signed by {METHOD}, not by {form['method']}"
         raise Unauthenticated(msg)
     return Credential(form["access_key"], form["signature"])
 

@@ -6,12 +6,11 @@ from pydantic import BaseModel
 from starlette.responses import JSONResponse
 
 from holdfast.api.backendai.routing import ROUTES, BackendAiCall
+from holdfast.wire.signatures import API_VERSION
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-API_VERSION = "v9.20250722"
-"""The version of the API that the door speaks."""
 MANAGER_VERSION = "26.9.6"
 """The version of the manager that it answers as."""
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 
-from holdfast.api.backendai.signature import SCHEME, SignedCall, is_signed_by, read_credential, read_day
+from holdfast.api.backendai.signature import is_signed_by, read_credential, read_day
 from holdfast.app.data.datadir import DataDir
 from holdfast.app.data.token import kept_token, write_private
 from holdfast.app.data.trust import trusted_folder
@@ -19,6 +19,7 @@ from holdfast.domain.access import Role
 from holdfast.domain.record import Struct
 from holdfast.errors import Unauthenticated, Unavailable
 from holdfast.service.access.keypairs import KeypairSecrets
+from holdfast.wire.signatures import SCHEME, SignedCall
 
 if TYPE_CHECKING:
     from starlette.types import Scope
