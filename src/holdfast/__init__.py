@@ -10,6 +10,7 @@ TYPE_CHECKING = False  # importing typing would take a tenth of the time that a 
 if TYPE_CHECKING:
     from holdfast.sdk.array import Array
     from holdfast.sdk.asynchronous import AsyncArray, AsyncClient, AsyncJob
+    from holdfast.sdk.backendai import AsyncBackendAi, BackendAi
     from holdfast.sdk.calls.context import Run, RunFailed, current
     from holdfast.sdk.calls.outcome import CallError
     from holdfast.sdk.client import Client
@@ -24,8 +25,10 @@ __version__ = "0.1.0"
 __all__ = [
     "Array",
     "AsyncArray",
+    "AsyncBackendAi",
     "AsyncClient",
     "AsyncJob",
+    "BackendAi",
     "CallError",
     "Client",
     "Executor",
@@ -45,8 +48,10 @@ __all__ = [
 _PLACES = {
     "Array": "array",
     "AsyncArray": "asynchronous",
+    "AsyncBackendAi": "backendai",
     "AsyncClient": "asynchronous",
     "AsyncJob": "asynchronous",
+    "BackendAi": "backendai",
     "CallError": "calls.outcome",
     "Client": "client",
     "Executor": "executor",

@@ -75,6 +75,7 @@ def test_the_wheel_has_a_free_name_and_the_command_and_import_keep_theirs(wheel:
     assert (described["Name"], described["Version"]) == (NAME, __version__)
     assert "holdfast = holdfast.cli.main:main" in entries
     assert f"{NAME} = holdfast.cli.main:main" in entries
+    assert "bai = holdfast.cli.main:main" in entries
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {"holdfast", "hydra_plugins"}
 
 

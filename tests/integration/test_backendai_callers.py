@@ -22,7 +22,7 @@ from holdfast.errors import Unauthenticated
 from holdfast.ports.entries import KEYPAIR
 from holdfast.service.access.keypairs import KeypairSecrets
 from holdfast.service.operations.backend import Backend
-from holdfast.wire.signatures import SignedCall
+from holdfast.wire.backendai.signatures import SignedCall
 from tests.integration.conftest import Counting, NoLogs
 from tests.unit.conftest import VirtualClock
 from tools.memory_store import MemoryStore

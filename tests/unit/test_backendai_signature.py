@@ -15,7 +15,7 @@ from holdfast.api.backendai.signature import is_signed_by, read_credential, read
 from holdfast.domain.record import evolve
 from holdfast.errors import Unauthenticated
 from holdfast.service.access.keypairs import KeypairSecrets
-from holdfast.wire.signatures import SignedCall
+from holdfast.wire.backendai.signatures import SignedCall
 
 SECRET = "a-secret-of-40-characters-for-the-vectors"  # noqa: S105 - of no server
 VERSION = "v9.20250722"

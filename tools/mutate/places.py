@@ -44,7 +44,7 @@ _RIGHTS_AND_SECRETS = (
     "storage/secrets.py",
     "storage/sql/catalogue/kinds.py",
     "storage/sql/rows/conditions.py",
-    "wire/signatures.py",
+    "wire/backendai/signatures.py",
 )
 _BOUNDS_OF_INPUT = (
     "api/budget.py",

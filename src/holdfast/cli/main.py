@@ -199,10 +199,11 @@ _ENOUGH_FOR_IMPORTS = 1_000_000
 
 
 def main() -> None:
-    """Run the command line of this process."""
+    """Run the command line of this process; the script ``bai`` stands for ``holdfast bai``."""
     gc.set_threshold(_ENOUGH_FOR_IMPORTS, *gc.get_threshold()[1:])
     for stream in (sys.stdout, sys.stderr):
         # Never fail over a character that the terminal cannot show.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(run_line(sys.argv[1:], Cli()))
+    program, *words = sys.argv
+    sys.exit(run_line(["bai", *words] if os.path.basename(program) == "bai" else words, Cli()))  # noqa: PTH119 - start-up time

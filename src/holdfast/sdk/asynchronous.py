@@ -33,7 +33,7 @@ P = ParamSpec("P")
 T_co = TypeVar("T_co", covariant=True)
 
 
-def _in_thread(of: str, method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], Awaitable[T]]:
+def in_thread(of: str, method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], Awaitable[T]]:
     """Call a method of the synchronous object, an attribute of this one, in a thread."""
 
     async def ask(self: Any, /, *args: P.args, **arguments: P.kwargs) -> T:
@@ -45,12 +45,12 @@ def _in_thread(of: str, method: Callable[Concatenate[Any, P], T]) -> Callable[Co
 class AsyncJob(Generic[T_co]):
     """A job of an ``AsyncClient``; see ``holdfast.Job``, which is its ``job``."""
 
-    view = _in_thread("job", Job.view)
-    why = _in_thread("job", Job.why)
-    logs = _in_thread("job", Job.logs)
-    cancel = _in_thread("job", Job.cancel)
-    preempt = _in_thread("job", Job.preempt)
-    reprioritize = _in_thread("job", Job.reprioritize)
+    view = in_thread("job", Job.view)
+    why = in_thread("job", Job.why)
+    logs = in_thread("job", Job.logs)
+    cancel = in_thread("job", Job.cancel)
+    preempt = in_thread("job", Job.preempt)
+    reprioritize = in_thread("job", Job.reprioritize)
 
     def __init__(self, job: Job[T_co]) -> None:
         self.job = job
@@ -83,13 +83,13 @@ class AsyncJob(Generic[T_co]):
 class AsyncArray:
     """An array of an ``AsyncClient``; see ``holdfast.Array``, which is its ``array``."""
 
-    view = _in_thread("array", Array.view)
-    why = _in_thread("array", Array.why)
-    logs = _in_thread("array", Array.logs)
-    cancel = _in_thread("array", Array.cancel)
-    hold = _in_thread("array", Array.hold)
-    release = _in_thread("array", Array.release)
-    preempt = _in_thread("array", Array.preempt)
+    view = in_thread("array", Array.view)
+    why = in_thread("array", Array.why)
+    logs = in_thread("array", Array.logs)
+    cancel = in_thread("array", Array.cancel)
+    hold = in_thread("array", Array.hold)
+    release = in_thread("array", Array.release)
+    preempt = in_thread("array", Array.preempt)
 
     def __init__(self, array: Array) -> None:
         self.array = array

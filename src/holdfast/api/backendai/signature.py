@@ -1,4 +1,4 @@
-"""Reads the signature of a call, judges it, and says when a call is too old; ``wire.signatures`` has its text."""
+"""Reads and judges the signature of a call, and says when a call is too old; see ``wire.backendai.signatures``."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from holdfast.api.backendai.problems import RefusedCall
 from holdfast.domain.record import Struct
 from holdfast.errors import Unauthenticated
-from holdfast.wire.signatures import METHOD, SCHEME
+from holdfast.wire.backendai.signatures import METHOD, SCHEME
 
 if TYPE_CHECKING:
-    from holdfast.wire.signatures import SignedCall
+    from holdfast.wire.backendai.signatures import SignedCall
 
 WINDOW = timedelta(minutes=15)
 """How far the date of a call may be from the server's clock."""

@@ -6,7 +6,7 @@ from pydantic import BaseModel
 from starlette.responses import JSONResponse
 
 from holdfast.api.backendai.routing import ROUTES, BackendAiCall
-from holdfast.wire.signatures import API_VERSION
+from holdfast.wire.backendai.signatures import API_VERSION
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 
 RESERVE_BYTES = 1 << 20
+KEYPAIR_FILE = "backendai.env"
+"""The variables by which Backend.AI's client reaches the server as the administrator."""
 _PLENTY = 4
 _PRIVATE = 0o600
 _LOOK_AGAIN_S = 5.0

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 
 from holdfast.api.backendai.signature import is_signed_by, read_credential, read_day
-from holdfast.app.data.datadir import DataDir
+from holdfast.app.data.datadir import KEYPAIR_FILE, DataDir
 from holdfast.app.data.token import kept_token, write_private
 from holdfast.app.data.trust import trusted_folder
 from holdfast.app.entrance.visitors import Visitors, peer_of
@@ -19,7 +19,7 @@ from holdfast.domain.access import Role
 from holdfast.domain.record import Struct
 from holdfast.errors import Unauthenticated, Unavailable
 from holdfast.service.access.keypairs import KeypairSecrets
-from holdfast.wire.signatures import SCHEME, SignedCall
+from holdfast.wire.backendai.signatures import SCHEME, SignedCall
 
 if TYPE_CHECKING:
     from starlette.types import Scope
@@ -28,13 +28,11 @@ if TYPE_CHECKING:
     from holdfast.domain.access import Principal
     from holdfast.domain.audit import Caller
 
-FILE = "backendai.env"
-"""The variables by which Backend.AI's client reaches the server as the administrator."""
 _KEY = "backendai-keypairs"
 """The file with the key of the secrets of keypairs."""
 _ANY = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not listened on
 _log = logging.getLogger(__name__)
-_HINT = f"sign it with the keypair in {FILE}, in the server's data directory, or with one of your own"
+_HINT = f"sign it with the keypair in {KEYPAIR_FILE}, in the server's data directory, or with one of your own"
 
 
 def secrets_of_keypairs(settings: Settings) -> KeypairSecrets:
@@ -53,7 +51,7 @@ def administrator(settings: Settings, visitors: Visitors) -> str:
     name = settings.backendai_owner or owner.name
     if name != owner.name and Role.ADMIN not in access.recognized(access.user(name)).roles:
         hint = f"holdfast update settings --access admin=user:{name}"
-        _log.warning("HOLDFAST_BACKENDAI_OWNER: %s is no admin, nor is whoever uses %s: %s", name, FILE, hint)
+        _log.warning("HOLDFAST_BACKENDAI_OWNER: %s is no admin, nor is whoever uses %s: %s", name, KEYPAIR_FILE, hint)
     return name
 
 
@@ -70,7 +68,7 @@ def write_environment(settings: Settings, url: str, access_key: str, secret: str
         "BACKEND_ACCESS_KEY": access_key,
         "BACKEND_SECRET_KEY": secret,
     }
-    path = settings.data / FILE
+    path = settings.data / KEYPAIR_FILE
     try:
         with trusted_folder(settings.data) as folder:
             write_private(path, "".join(f"{name}={value}\n" for name, value in variables.items()), folder)

@@ -29,7 +29,7 @@ NAMES = (
     ),
     *("cancel", "hold", "release", "retry", "preempt", "reprioritize", "rerun", "suspend", "resume", "restart"),
     *("up", "down", "apply", "create", "update", "delete", "cordon", "drain", "uncordon"),
-    *("login", "context", "token", "db", "doctor", "service", "armada", "mcp", "man", "version"),
+    *("login", "context", "token", "db", "doctor", "service", "armada", "bai", "mcp", "man", "version"),
 )
 _FILES = {
     **dict.fromkeys(("cancel", "hold", "release", "retry"), "steering.steer"),
@@ -37,7 +37,7 @@ _FILES = {
     **{name: f"steering.{name}" for name in ("rerun", "restart", "preempt", "reprioritize")},
     **dict.fromkeys(("cordon", "drain", "uncordon"), "operate.drain"),
     **{name: f"operate.{name}" for name in ("up", "down", "token", "login", "context", "db", "doctor", "service")},
-    **{name: f"operate.{name}" for name in ("armada", "mcp", "man", "version")},
+    **{name: f"operate.{name}" for name in ("armada", "bai", "mcp", "man", "version")},
 }
 """The modules of commands that are not in a file of their own name."""
 

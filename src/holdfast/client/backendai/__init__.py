@@ -1,0 +1,1 @@
+"""Calls of Backend.AI's door: signed by a keypair, and answered about sessions."""

@@ -1,0 +1,1 @@
+"""What a client and the door of Backend.AI have in common."""
