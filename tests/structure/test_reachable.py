@@ -57,6 +57,8 @@ COMING = (
 )
 """Read by the door of Backend.AI's clients, which is being built."""
 CALLED_BY_LIBRARIES = {
+    "holdfast.api.backendai.graphql.limits",
+    "holdfast.api.backendai.graphql.schema",
     "holdfast.api.http.serving.metrics",
     "holdfast.app.connections",
     "holdfast.cli.main",

@@ -33,6 +33,16 @@ _HAS_NUL = "a text has a NUL character; leave it out"
 _STRICT = ConfigDict(extra="forbid")
 
 
+def refuse_nul(text: bytes | bytearray) -> None:
+    """Refuse JSON that has a NUL in a text.
+
+    Raises:
+        InvalidRequest: It has.
+    """
+    if _NUL.search(text):
+        raise InvalidRequest(problems=[Problem("", _HAS_NUL)])
+
+
 class BackendAiCall(Struct, frozen=True):
     """A call as the function that answers it sees it: the caller, and what to answer with."""
 
@@ -73,7 +83,8 @@ class BackendAiRoute(Struct, frozen=True):
         Raises:
             InvalidRequest: They are not valid; the query is too long, or a text has a NUL.
         """
-        if _NUL.search(body) or any("\0" in part for part in parts.values()):
+        refuse_nul(body)
+        if any("\0" in part for part in parts.values()):
             raise InvalidRequest(problems=[Problem("", _HAS_NUL)])
         problems: list[Mapping[str, Any]] = []
         path = _checked(problems, "path", self.parts.model_validate, parts)

@@ -187,9 +187,14 @@ def read_cursor(cursor: str, field: str) -> str:
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True).decode()
     except (binascii.Error, ValueError):
         text = ""
-    if not text.startswith(_CURSOR):
+    if not text.startswith(_CURSOR) or "\0" in text:
         raise InvalidRequest(problems=[Problem(field, "is not a cursor of an answer")])
     return text.removeprefix(_CURSOR)
+
+
+def cursor_of(key: str) -> str:
+    """Return the cursor that stands for a record, by its id."""
+    return base64.urlsafe_b64encode(f"{_CURSOR}{key}".encode()).decode().rstrip("=")
 
 
 def listed(page: ListPage[Row], view: Callable[[Row], View]) -> ListAnswer[View]:

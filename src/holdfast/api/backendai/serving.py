@@ -22,6 +22,7 @@ from holdfast.api.backendai import (  # noqa: F401 - each registers its calls
     system,
     users,
 )
+from holdfast.api.backendai.graphql import endpoint  # noqa: F401 - as above
 from holdfast.api.backendai.problems import RefusedCall, refusal_of
 from holdfast.api.backendai.routing import ROUTES, BackendAiCall, BackendAiRoutes
 from holdfast.api.backendai.system import hello
@@ -97,6 +98,16 @@ class BackendAiDoor:
         """Return the access key of a caller."""
         return self._setup.access_key(caller.principal.name)
 
+    def check_writable(self) -> None:
+        """Refuse what would write something if nothing may be written now."""
+        why = self._setup.refusal()
+        if why is not None:
+            raise why
+
+    def written(self) -> None:
+        """Tell that something may have been written."""
+        self._setup.written()
+
     def then(self, awaited: Future[T], answer: Callable[[Future[T]], R]) -> Future[R]:
         """Answer in a thread of the door once something else is done."""
         answered: Future[R] = Future()
@@ -162,16 +173,15 @@ class BackendAiDoor:
             if isinstance(answer, Future):
                 answer = _encoded(await self._landing.wait(answer))
         if not route.reads:
-            self._setup.written()
+            self.written()
         return route.status if answer else 204, answer
 
     def _worked(
         self, route: BackendAiRoute, call: BackendAiCall, parts: Mapping[str, str], query: bytes, share: MemoryShare
     ) -> bytes | Future[Answer]:
         """Read the arguments of a call and answer it, in a thread."""
-        why = None if route.reads else self._setup.refusal()
-        if why is not None:
-            raise why
+        if not route.reads:
+            self.check_writable()
         with share:
             with share.turn(is_packed=False):
                 share.take(2 * len(share.body) + weight_of_json(share.body))

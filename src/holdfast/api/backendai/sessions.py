@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from holdfast.api.backendai.models.parts import ListAnswer, RequestModel
@@ -26,8 +26,8 @@ from holdfast.api.backendai.routing import ROUTES, BackendAiCall
 from holdfast.api.backendai.searching import NOTHING, column, condition_of, constant, listed, named, page_of, result_of
 from holdfast.api.backendai.views import attempt_view, session_view
 from holdfast.errors import AlreadyExists
-from holdfast.ports.sessions import AllOf, AnyOf, Compare, Comparison, Condition, SessionField
-from holdfast.service.operations.sessions import SessionOperations
+from holdfast.ports.sessions import AllOf, AnyOf, Compare, Comparison, Condition, ListPage, SessionField
+from holdfast.service.operations.sessions import SessionDetail, SessionOperations
 from holdfast.service.sessions.directory import DOMAIN_KIND, IMAGE, PROJECT, RESOURCE_GROUP, USER, Directory
 from holdfast.service.sessions.enqueue import name_taken
 
@@ -68,25 +68,42 @@ class LogsQuery(RequestModel):
     kernel_id: UUID | None = None
 
 
+class CreatedSession(NamedTuple):
+    """A session that was created, and what its request should not have had."""
+
+    detail: SessionDetail
+    warnings: list[str]
+
+
 @ROUTES.add("POST", PATH, "session_create", status=201)
 @ROUTES.add("POST", f"{PATH}/enqueue", "session_create", status=201)
 def enqueue(call: BackendAiCall, body: EnqueueRequest) -> Future[SessionAnswer]:
     """Create a session; it is stored together with others that arrive at the same time."""
+    stored, created = launch(call, body)
+
+    def answer(stored: Future[str]) -> SessionAnswer:
+        session = created(stored)
+        return SessionAnswer(session=session_view(session.detail), warnings=session.warnings)
+
+    answered: Future[SessionAnswer] = call.door.then(stored, answer)
+    return answered
+
+
+def launch(call: BackendAiCall, body: EnqueueRequest) -> tuple[Future[str], Callable[[Future[str]], CreatedSession]]:
+    """Begin to create a session; return the future id of its job, and what reads the session once that is known."""
     request = body.model_dump(mode="json", exclude_unset=True, exclude_none=True)
     operations, launches = SessionOperations(call.backend), call.door.launches
     new = operations.read(
         call.caller, request, access_key=call.door.access_key(call.caller), catalogue=launches.snapshot.catalogue()
     )
 
-    def answer(stored: Future[str]) -> SessionAnswer:
+    def created(stored: Future[str]) -> CreatedSession:
         try:
-            detail = operations.first(call.caller, stored.result())
+            return CreatedSession(operations.first(call.caller, stored.result()), [*new.warnings])
         except AlreadyExists as error:
             raise name_taken(body.session_name) from error
-        return SessionAnswer(session=session_view(detail), warnings=[*new.warnings])
 
-    answered: Future[SessionAnswer] = call.door.then(launches.launch(call.caller, new.written, new.external), answer)
-    return answered
+    return launches.launch(call.caller, new.written, new.external), created
 
 
 @ROUTES.add("GET", f"{PATH}/{{session_id}}", "session_read")
@@ -149,8 +166,7 @@ def search_own(call: BackendAiCall, body: SearchSessionsRequest) -> ListAnswer[S
 @ROUTES.add("POST", f"{PATH}/projects/{{project_id}}/search", "session_search")
 def search_project(call: BackendAiCall, project_id: UUID, body: SearchSessionsRequest) -> ListAnswer[SessionView]:
     """Search among the sessions of a project."""
-    project = SessionOperations(call.backend).directory(call.caller).project(str(project_id))
-    return _search(call, body, Compare(SessionField.PROJECT, Comparison.EQUALS, project.name))
+    return _search(call, body, of_project(call, project_id))
 
 
 @ROUTES.add("POST", f"{PATH}/agents/{{agent_id}}/search", "session_search")
@@ -166,16 +182,33 @@ def search_scope(call: BackendAiCall, body: ScopedSearchSessionsRequest) -> List
     return _search(call, body, _scope_condition(body.scope, directory))
 
 
+def of_project(call: BackendAiCall, project_id: UUID) -> Condition:
+    """Return the condition that sessions belong to a project.
+
+    Raises:
+        NotFound: There is no such project.
+    """
+    project = SessionOperations(call.backend).directory(call.caller).project(str(project_id))
+    return Compare(SessionField.PROJECT, Comparison.EQUALS, project.name)
+
+
 def _search(
     call: BackendAiCall, body: SearchSessionsRequest, within: "Condition | None" = None
 ) -> ListAnswer[SessionView]:
+    return listed(find(call, body, within), session_view)
+
+
+def find(
+    call: BackendAiCall, body: SearchSessionsRequest, within: "Condition | None" = None
+) -> ListPage[SessionDetail]:
+    """Search for sessions, of those that meet a condition."""
     operations = SessionOperations(call.backend)
     directory = operations.directory(call.caller)
     parts = [condition_of(body.filter, _readers(directory)), _usage_condition(body.usage, directory)]
     if within is not None:
         parts.append(within)
     where, page = AllOf(tuple(parts)), page_of(body, body.order, _ORDERS)
-    return listed(result_of(body, page, lambda part: operations.search(call.caller, where, part)), session_view)
+    return result_of(body, page, lambda part: operations.search(call.caller, where, part))
 
 
 def _readers(directory: Directory) -> Mapping[str, Callable[[str, Any], Condition]]:
