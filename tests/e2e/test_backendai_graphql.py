@@ -9,7 +9,7 @@ from graphql import get_introspection_query
 from holdfast.domain.sessions.model import named_id
 from tests.e2e.backendai_stage import BackendAiServer, door
 from tests.e2e.server import wait_until
-from tests.e2e.test_backendai_sessions import IMAGE, PROJECT, body, read, until
+from tests.e2e.test_backendai_sessions import IMAGE, PROJECT, StockClient, body, read, until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -231,3 +231,33 @@ def test_clients_can_ask_for_the_schema(door: BackendAiServer) -> None:
     assert {"SessionV2", "SessionV2Filter", "EnqueueSessionInput"} <= names
     mutations = next(kind for kind in told["__schema"]["types"] if kind["name"] == "Mutation")
     assert {field["name"] for field in mutations["fields"]} == {"enqueueSession", "terminateSessionsV2"}
+
+
+def test_the_stock_client_asks_for_a_retried_session_and_its_chain(door: BackendAiServer) -> None:
+    told = StockClient(door)(
+        """
+        async def work(registry):
+            enqueue = "mutation ($input: EnqueueSessionInput!) "
+            enqueue += "{ enqueueSession(input: $input) { session { entityId } } }"
+            policy = {"maxRetries": 1, "retryDelay": 0.01}
+            cpu, memory = {"resourceType": "cpu", "quantity": "0.1"}, {"resourceType": "mem", "quantity": "1g"}
+            request = {"sessionName": "again", "sessionType": "BATCH", "imageId": str(IMAGE), "projectId": str(PROJECT),
+                "resourceEntries": [cpu, memory], "batch": {"startupCommand": "exit 3"}, "retryPolicy": policy}
+            refused = await registry.gql.query(enqueue, {"input": request}, v2=True)
+            memory["quantity"] = "67108864"
+            created = await registry.gql.query(enqueue, {"input": request}, v2=True)
+            key = created["data"]["enqueueSession"]["session"]["entityId"]
+            chain = "query ($id: UUID!) { sessionV2(id: $id) { retryChain { entityId retryState { state } } } }"
+            for _ in range(600):
+                read = (await registry.gql.query(chain, {"id": key}, v2=True))["data"]["sessionV2"]["retryChain"]
+                if [member["retryState"]["state"] for member in read] == ["RETRIED", "EXHAUSTED"]:
+                    break
+                await asyncio.sleep(0.05)
+            done([refused["errors"][0]["extensions"]["code"], key, read])
+        main(work)
+        """
+    )
+    code, key, chain = told
+    assert code == "api_parsing_invalid-parameters"
+    assert [member["retryState"]["state"] for member in chain] == ["RETRIED", "EXHAUSTED"]
+    assert chain[0]["entityId"] == key

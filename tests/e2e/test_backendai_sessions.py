@@ -193,7 +193,8 @@ CALLS = """
 import ast, importlib, inspect, pkgutil
 from ai.backend.client.v2 import domains_v2
 
-NAMES = {"domain_name": "default", "agent_id": "node", "access_key": "AKIA"}
+NAMES = {"domain_name": "default", "agent_id": "node", "access_key": "AKIA",
+    "self._gql_path(v2=v2)": "/admin/gql/strawberry"}
 SENDS = {"typed_request", "typed_request_no_content", "_request", "upload", "download", "ws_connect", "sse_connect"}
 
 def text_of(node, constants):
