@@ -10,14 +10,18 @@ from holdfast.dialects.manifests import Manifest, read_one, try_job
 from holdfast.dialects.native.job import read_job_manifest
 from holdfast.domain.policy.compiled import CompiledRule, PolicySet
 from holdfast.domain.policy.model import RetryPolicy, Rule
+from holdfast.domain.sessions.model import kernel_id, session_id
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidManifest
+from holdfast.ports.sessions import Compare, Comparison, Order, PageRequest, StepField
 from tools.cases.kube_reading import ReadKube, read_kube
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from holdfast.domain.lifecycle import EntityKind, HistoryRow
     from holdfast.errors import Problem
+    from holdfast.ports.sessions import SessionStore
 
 
 def read_manifests(text: str) -> list[Manifest]:
@@ -92,3 +96,13 @@ def compile_rule(rule: Rule) -> CompiledRule:
 def seconds_of(text: str) -> float:
     """Read a time of the outside back into seconds since the epoch."""
     return datetime.fromisoformat(text).timestamp()
+
+
+def steps_of(store: SessionStore, kind: EntityKind, name: str) -> list[HistoryRow]:
+    """Read the history of a session or a kernel, in order; ``name`` is its id there."""
+    job_id, retry_count, *rank = name.split("/")
+    key, field = session_id(job_id, int(retry_count)), StepField.SESSION_ID
+    if rank:
+        key, field = kernel_id(key, int(rank[0])), StepField.KERNEL_ID
+    page = PageRequest(limit=1000, order=(Order(StepField.CREATED_AT),))
+    return [*store.search_steps(kind, Compare(field, Comparison.EQUALS, key), page).items]

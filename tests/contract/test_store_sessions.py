@@ -46,6 +46,7 @@ from holdfast.ports.sessions import (
     StepField,
 )
 from holdfast.ports.store import Changes, JobFilter, Submission
+from tests.reading import steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -440,4 +441,4 @@ def test_sessions_kernels_and_their_history_are_deleted_with_their_job(store: St
     assert {kernel.session_id for kernel in store.search_kernels(EVERYTHING, page).items} == {kept.id}
     for kind in (EntityKind.SESSION, EntityKind.KERNEL):
         assert {step.job_id for step in store.search_steps(kind, EVERYTHING, page).items} == {kept.job_id}
-        assert store.steps_of(kind, history_id(gone.job_id, 0, None if kind is EntityKind.SESSION else 0)) == []
+        assert steps_of(store, kind, history_id(gone.job_id, 0, None if kind is EntityKind.SESSION else 0)) == []

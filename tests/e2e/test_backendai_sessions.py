@@ -239,9 +239,12 @@ def test_every_call_of_the_stock_client_is_answered_or_refused_for_a_reason(door
     assert {noun: names for noun, names in answered.items() if noun not in COMING} == ANSWERED
 
 
+RESOURCES = ["default", 1, ["default"], [True, "local/process:latest"]]
 ENTRIES = """
 from ai.backend.common.dto.manager.v2.domain.request import *
 from ai.backend.common.dto.manager.v2.group.request import *
+from ai.backend.common.dto.manager.v2.image.request import *
+from ai.backend.common.dto.manager.v2.resource_group.request import *
 from ai.backend.common.dto.manager.v2.user.request import *
 
 async def work(registry):
@@ -253,17 +256,23 @@ async def work(registry):
         filter={"NOT": [{"name": {"i_contains": "AUL"}}]}, first=1))
     users = await registry.user.admin_search(SearchUsersRequest(limit=5))
     user = (await registry.user.get(users.items[0].id)).user
+    group = await registry.resource_group.get("default")
+    groups = await registry.resource_group.search(AdminSearchResourceGroupsInput(
+        filter={"name": {"equals": "default"}}))
+    allowed = await registry.resource_group.get_allowed_resource_groups_for_project(PROJECT)
+    images = await registry.image.admin_search(AdminSearchImagesInput(limit=5))
     done([project.basic_info.name, project.organization.domain_name, domain.lifecycle.is_default,
-          [projects.total_count, domains.total_count], user.entity_id == users.items[0].id])
+          [projects.total_count, domains.total_count], user.entity_id == users.items[0].id,
+          [group.name, groups.total_count, allowed.items, [images.items[0].id == IMAGE, images.items[0].name]]])
 main(work)
 """
 
 
-def test_the_stock_client_reads_projects_domains_and_users_and_its_command_reads_sessions(
+def test_the_stock_client_reads_what_operators_write_and_users_and_its_command_reads_sessions(
     door: BackendAiServer,
 ) -> None:
     client = StockClient(door)
-    assert client(ENTRIES) == ["default", "default", True, [1, 0], True]
+    assert client(ENTRIES) == ["default", "default", True, [1, 0], True, RESOURCES]
     key = door.call("POST", "/v2/sessions", body("named", "echo out")).json()["session"]["id"]
     until(door, key, "TERMINATED")
     assert json.loads(client.command("v2", "session", "get", key))["metadata"]["name"] == "named"

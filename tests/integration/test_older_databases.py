@@ -25,6 +25,7 @@ from holdfast.ports.store import Changes, JobFilter
 from holdfast.storage.sql import migrations, open_store, upkeep
 from holdfast.storage.sql.engine import Database
 from tests.integration.dying_upgrade import contents
+from tests.reading import steps_of
 from tests.schemas import described, fill
 from tests.unit.conftest import Lab
 
@@ -166,7 +167,7 @@ def test_the_newest_step_is_undone_and_done_again_with_data_in_place(empty: Call
         changes = Changes(history={step.key: step})
         changes.sessions[session.id], changes.kernels[kernel.id] = session, kernel
         store.commit(changes)
-        assert (store.session(session.id), store.steps_of(EntityKind.SESSION, name)) == (session, [step])
+        assert (store.session(session.id), steps_of(store, EntityKind.SESSION, name)) == (session, [step])
     for _ in range(2):
         migrations.downgrade(url)
         assert migrations.current(url) == migrations.PREVIOUS

@@ -30,6 +30,7 @@ from holdfast.domain.units import format_instant
 from holdfast.domain.workloads.gang.conclude import until_start
 from holdfast.ports.requests import RequestKind
 from holdfast.service.explain import Explainer
+from tests.reading import steps_of
 from tests.unit.conftest import Lab, ends_with, exits, job_named
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def told(session: Session) -> tuple[SessionStatus, SessionResult, str | None, Re
 
 def statuses(lab: Lab, kind: EntityKind, name: str) -> list[str]:
     """Return every status that an entity passed through."""
-    rows = lab.store.steps_of(kind, name)
+    rows = steps_of(lab.store, kind, name)
     return [rows[0].from_status, *(row.to_status for row in rows)] if rows else []
 
 

@@ -14,6 +14,7 @@ from holdfast.domain.sessions.policy import SessionRetryPolicy
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import Container, NodeInfo, RunOrder
 from holdfast.ports.requests import RequestKind
+from tests.reading import steps_of
 from tests.unit.conftest import Lab, exits
 from tests.unit.test_session_chains import chain, enqueue, statuses, told
 
@@ -25,7 +26,7 @@ FOREVER = SimulatedRun(duration_s=None)
 
 def waits(lab: Lab, job: str) -> str:
     """Return why a session waits, as the one row of its history says."""
-    [row] = lab.store.steps_of(EntityKind.SESSION, f"{job}/0")
+    [row] = steps_of(lab.store, EntityKind.SESSION, f"{job}/0")
     assert (row.outcome, row.to_status) == (Outcome.SKIPPED, S.PENDING)
     return row.message
 

@@ -192,9 +192,6 @@ class SessionStore(Protocol):
     def kernels_of(self, session_ids: Sequence[str]) -> Mapping[str, Sequence[Kernel]]:
         """Return the kernels of sessions, by the session's id, in order of rank."""
 
-    def steps_of(self, kind: EntityKind, name: str) -> Sequence[HistoryRow]:
-        """Return the history of a session or a kernel, in order; ``name`` is its id in the history."""
-
     def search_sessions(self, where: Condition, page: PageRequest, *, seen: Seen | None = None) -> ListPage[Session]:
         """List sessions, by default the newest first.
 

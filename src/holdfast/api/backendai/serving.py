@@ -18,6 +18,7 @@ from holdfast.api.backendai import (  # noqa: F401 - each registers its calls
     keypairs,
     problems,
     projects,
+    resources,
     sessions,
     system,
     users,

@@ -49,6 +49,39 @@ class DomainFilterRequest(RequestModel):
     none_of: list["DomainFilterRequest"] | None = Field(default=None, alias="NOT", max_length=MOST_VALUES)
 
 
+class GroupFilterRequest(RequestModel):
+    """Which resource groups to list."""
+
+    name: TextCondition | None = None
+    description: TextCondition | None = None
+    is_active: bool | None = None
+    is_public: bool | None = None
+    is_default: bool | None = None
+    all_of: list["GroupFilterRequest"] | None = Field(default=None, alias="AND", max_length=MOST_VALUES)
+    any_of: list["GroupFilterRequest"] | None = Field(default=None, alias="OR", max_length=MOST_VALUES)
+    none_of: list["GroupFilterRequest"] | None = Field(default=None, alias="NOT", max_length=MOST_VALUES)
+
+
+class ImageStatusWord(StrEnum):
+    """Whether an image can be used; all can."""
+
+    ALIVE = "ALIVE"
+    DELETED = "DELETED"
+
+
+class ImageFilterRequest(RequestModel):
+    """Which images to list."""
+
+    id: UuidCondition | None = None
+    name: TextCondition | None = None
+    architecture: TextCondition | None = None
+    status: ChoiceCondition[ImageStatusWord] | None = None
+    is_local: bool | None = None
+    all_of: list["ImageFilterRequest"] | None = Field(default=None, alias="AND", max_length=MOST_VALUES)
+    any_of: list["ImageFilterRequest"] | None = Field(default=None, alias="OR", max_length=MOST_VALUES)
+    none_of: list["ImageFilterRequest"] | None = Field(default=None, alias="NOT", max_length=MOST_VALUES)
+
+
 class UserFilterRequest(RequestModel):
     """Which users to list."""
 
@@ -97,6 +130,18 @@ class SearchDomainsRequest(SearchEntriesRequest):
     """A search among domains."""
 
     filter: DomainFilterRequest | None = None
+
+
+class SearchGroupsRequest(SearchEntriesRequest):
+    """A search among resource groups."""
+
+    filter: GroupFilterRequest | None = None
+
+
+class SearchImagesRequest(SearchEntriesRequest):
+    """A search among images."""
+
+    filter: ImageFilterRequest | None = None
 
 
 class SearchUsersRequest(SearchEntriesRequest):

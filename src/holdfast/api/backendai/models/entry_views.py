@@ -157,3 +157,126 @@ class UserAnswer(AnswerModel):
     """A user."""
 
     user: UserView
+
+
+class ResourceGroupStatus(AnswerModel):
+    """Whether a resource group accepts sessions."""
+
+    is_active: bool
+    is_public: bool = True
+    is_default: bool
+
+
+class GroupMetadata(AnswerModel):
+    """What a resource group is for."""
+
+    description: str | None
+    created_at: datetime = _UNKNOWN_TIME
+
+
+class GroupNetwork(AnswerModel):
+    """The network of a resource group, which is that of its machines."""
+
+    wsproxy_addr: str | None = None
+    use_host_network: bool = True
+
+
+class GroupPreemption(AnswerModel):
+    """How a resource group makes room: not for other sessions of the same user."""
+
+    enabled: bool = False
+    preemptible_priority: int = 0
+    order: str = "oldest"
+    mode: str = "reschedule"
+    preemption_min_runtime: float = 0.0
+
+
+class GroupScheduler(AnswerModel):
+    """In which order a resource group starts sessions."""
+
+    type: str = "fair-share"
+    preemption: GroupPreemption = GroupPreemption()
+
+
+class HandlerLimitsView(AnswerModel):
+    """The limits of a handler: none of its own."""
+
+    timeout_sec: int | None = None
+    max_retry_count: int | None = None
+
+
+class HandlerOptionsView(AnswerModel):
+    """The limits of handlers."""
+
+    default: HandlerLimitsView = HandlerLimitsView()
+    by_handler: list[HandlerLimitsView] = Field(default_factory=list)
+
+
+class DeploymentDefaults(AnswerModel):
+    """The defaults of deployments, of which there are none."""
+
+    handler_options: HandlerOptionsView = HandlerOptionsView()
+
+
+class SessionDefaults(AnswerModel):
+    """The defaults of sessions."""
+
+    priority: int = 10
+    is_preemptible: bool = True
+    cluster_mode: Literal["single-node"] = "single-node"
+    default_failure_policy: Literal["strict"] = "strict"
+    default_kernel_execution_spec: None = None
+    handler_options: HandlerOptionsView = HandlerOptionsView()
+    agent_selection_policy: Literal["strict"] = "strict"
+
+
+class ResourceGroupView(AnswerModel):
+    """A resource group."""
+
+    id: UUID
+    entity_id: UUID
+    name: str
+    status: ResourceGroupStatus
+    metadata: GroupMetadata
+    network: GroupNetwork = GroupNetwork()
+    scheduler: GroupScheduler = GroupScheduler()
+    default_deployment_options: DeploymentDefaults = DeploymentDefaults()
+    default_session_options: SessionDefaults = SessionDefaults()
+
+
+class ImageLabel(AnswerModel):
+    """A label of an image."""
+
+    key: str
+    value: str
+
+
+class ImageView(AnswerModel):
+    """An image."""
+
+    id: UUID
+    entity_id: UUID
+    name: str
+    image: str
+    registry: str
+    registry_id: UUID
+    project: str | None = None
+    tag: str | None
+    architecture: str
+    size_bytes: int = 0
+    type: Literal["compute"] = "compute"
+    status: Literal["ALIVE"] = "ALIVE"
+    labels: list[ImageLabel]
+    tags: list[ImageLabel] = Field(default_factory=list)
+    resource_limits: list[ImageLabel] = Field(default_factory=list)
+    accelerators: str | None = None
+    config_digest: str = ""
+    is_local: bool = True
+    created_at: datetime | None = None
+    last_used_at: datetime | None = None
+
+
+class NamesAnswer(AnswerModel):
+    """Names of what is allowed."""
+
+    items: list[str]

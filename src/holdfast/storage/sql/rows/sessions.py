@@ -74,12 +74,6 @@ class SqlSessionStore(StorePart):
                     kernels.setdefault(kernel.session_id, []).append(kernel)
         return kernels
 
-    def steps_of(self, kind: EntityKind, name: str) -> Sequence[HistoryRow]:
-        """Return the history of a session or a kernel, in order."""
-        query = select(_STEPS).where(_STEPS.c.kind == kind.value, _STEPS.c.id == name).order_by(_STEPS.c.seq)
-        with self._database.reading() as connection:
-            return [*sound(connection.execute(query), codec.Reader().history)]
-
     def search_sessions(self, where: Condition, page: PageRequest, *, seen: Seen | None = None) -> ListPage[Session]:
         """List sessions, by default the newest first."""
         with self._database.reading() as connection:
