@@ -17,6 +17,7 @@ DEVIATIONS = {
     "PR-008": _REQUESTED,
     "SC-014": "Handlers need no locks: one process leads, and nothing of another is committed.",
     "SC-016": "A session that returns to PENDING gets fresh runs, so that a late report of an old one changes nothing.",
+    "SC-017": "A change of status is an event of the job; sessions have events of their own only for their retries.",
     "SC-018": "Nothing is marked for a next tick: each look does all that can be done by then.",
     "SL-003": "What fits starts, or nodes would idle; a larger session that has waited long has them kept free.",
     "SL-007": "Waiting is no failure and is never given up, so no priority is lowered because of it.",

@@ -430,6 +430,21 @@ def test_a_chain_of_a_hundred_sessions_is_read_with_one_statement_and_their_kern
     assert len(statements) == 2, statements
 
 
+def test_a_retry_that_ten_write_at_once_is_one_session(store: Store) -> None:
+    """RD-016: its id is made from its place in the chain."""
+    [parent] = submit(store)
+    child, together = retry_of(parent), Barrier(10)
+
+    def write(_: int) -> None:
+        together.wait()
+        store.commit(Changes(sessions={child.id: child}, retries={child.id: parent.id}))
+
+    with ThreadPoolExecutor(10) as pool:
+        [*pool.map(write, range(10))]
+    chain = store.chains([parent.job_id])[parent.job_id]
+    assert [session.id for session in chain] == [parent.id, child.id]
+
+
 def test_sessions_kernels_and_their_history_are_deleted_with_their_job(store: Store) -> None:
     kept, gone = submit(store, 2)
     record_steps(store, [kept, gone])

@@ -5,6 +5,10 @@ from __future__ import annotations
 ANSWERED = {
     "domain": {"admin_search", "get"},
     "gql": {"query"},
+    "keypair": {
+        *("search", "issue", "revoke", "update", "admin_search", "admin_get", "admin_create", "admin_update"),
+        "admin_delete",
+    },
     "project": {"admin_search", "get"},
     "image": {"admin_search"},
     "resource_group": {
@@ -21,8 +25,6 @@ ANSWERED = {
     "user": {"admin_search", "get"},
 }
 """The methods of each noun of the client that work."""
-COMING = {"keypair"}
-"""Nouns some of whose calls are added by and by."""
 WHY_NOT = {
     "entries are written by manifests": {
         *(
@@ -58,6 +60,7 @@ WHY_NOT = {
     "limits are those of queues and users": {
         *("fair_share", "resource_allocation", "resource_policy", "resource_usage", "retention_policy"),
     },
+    "keys for SSH are those of the machine, and none of an owner's keypairs comes first": {"keypair"},
     "rights are roles and the permissions of queues": {"entity_share", "rbac", "role_preset"},
     "the web console of upstream keeps this": {
         *("app_config", "app_config_allow_list", "app_config_definition", "app_config_fragment", "client_ip_masking"),

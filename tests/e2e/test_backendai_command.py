@@ -65,6 +65,14 @@ def test_a_failing_session_is_enqueued_and_followed_through_its_retries(door: Ba
     )
 
 
+def test_a_session_that_asks_for_no_retries_is_the_only_attempt(door: BackendAiServer) -> None:
+    """RK-002."""
+    key = bai(door, "enqueue", "--name", "lone", "--", "true").strip()
+    wait_until(lambda: get(door, key)["lifecycle"]["status"] == "TERMINATED", "its end")
+    told = bai(door, "info", key)
+    assert not re.search(r"attempt (?!1 of 1)", told), told
+
+
 def test_sessions_are_ended_by_command_and_what_is_wrong_is_said(door: BackendAiServer) -> None:
     held = bai(door, "enqueue", "--interactive", "--name", "place").strip()
     later = bai(door, "enqueue", "--depends", held, "--", "true").strip()

@@ -12,12 +12,13 @@ import pytest
 
 from holdfast.domain.sessions.model import kernel_id, named_id
 from tests.e2e.backendai_stage import BackendAiServer, door
-from tests.e2e.backendai_table import ANSWERED, COMING, WHY_NOT
+from tests.e2e.backendai_table import ANSWERED, WHY_NOT
 from tests.e2e.server import wait_until
 from tools.clients import python_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 __all__ = ["door"]
 PROJECT, IMAGE = named_id("project", "default"), named_id("image", "default")
@@ -226,7 +227,7 @@ def test_every_call_of_the_stock_client_is_answered_or_refused_for_a_reason(door
     nouns = {noun for noun, *_ in calls}
     reasons = {noun: reason for reason, refused in WHY_NOT.items() for noun in refused}
     assert len(calls) > 350
-    assert nouns - reasons.keys() - COMING - ANSWERED.keys() == set()
+    assert nouns - reasons.keys() - ANSWERED.keys() == set()
     answered: dict[str, set[str]] = {}
     for noun, name, verb, path in calls:
         answer = door.call(verb, path, None if verb in {"GET", "DELETE"} else {})
@@ -234,9 +235,9 @@ def test_every_call_of_the_stock_client_is_answered_or_refused_for_a_reason(door
         assert refused or answer.status_code < 500, (noun, name)
         if not refused:
             answered.setdefault(noun, set()).add(name)
-        elif noun not in COMING:
+        else:
             assert noun in reasons, (noun, name)
-    assert {noun: names for noun, names in answered.items() if noun not in COMING} == ANSWERED
+    assert answered == ANSWERED
 
 
 RESOURCES = ["default", 1, ["default"], [True, "local/process:latest"]]
@@ -331,6 +332,7 @@ BAD: Mapping[str, dict[str, Any]] = {
 
 
 def test_what_is_wrong_with_a_request_is_told_and_nothing_is_stored(door: BackendAiServer) -> None:
+    """RA-003."""
     for path, change in BAD.items():
         answer = door.call("POST", "/v2/sessions/enqueue", body("bad", **change))
         assert (answer.status_code, answer.json()["error_code"]) == (400, "api_parsing_invalid-parameters"), path
@@ -348,6 +350,7 @@ def test_what_is_wrong_with_a_request_is_told_and_nothing_is_stored(door: Backen
 def test_a_failing_session_is_retried_as_often_as_it_asks_for_and_its_chain_is_told_by_every_member(
     door: BackendAiServer,
 ) -> None:
+    """RA-001, RA-004, RD-015."""
     policy = {"max_retries": 2, "retry_delay": 0.01, "jitter": "none"}
     answer = door.call("POST", "/v2/sessions", body("again", "exit 3", retry_policy=policy))
     assert answer.status_code == 201
@@ -367,12 +370,58 @@ def test_a_failing_session_is_retried_as_often_as_it_asks_for_and_its_chain_is_t
         (3, 3),
     ]
     assert {member["retry_cause"] for member in members} == {"kernel_nonzero_exit"}
+    assert {member["metadata"]["name"] for member in members} == {"again"}
     root = members[0]["metadata"]["creation_id"]
     assert [member["metadata"]["creation_id"] for member in members[1:]] == [f"{root}:retry:1", f"{root}:retry:2"]
     attempts = door.call("GET", f"/v2/sessions/{last['id']}/attempts").json()
     assert [(item["id"], item["attempt"], item["exit_code"]) for item in attempts["items"]] == [
         (key, place, 3) for place, key in enumerate(chain, 1)
     ]
+
+
+def test_a_policy_with_every_field_is_read_back_as_it_was_sent(door: BackendAiServer) -> None:
+    """RV-011: the order of the causes does not matter."""
+    policy = {
+        "max_retries": 3,
+        "retry_delay": 1.5,
+        "backoff": "exponential",
+        "backoff_multiplier": 0.5,
+        "max_retry_delay": None,
+        "jitter": "random",
+        "jitter_ratio": 1.0,
+        "eligible_causes": ["unknown", "oom_killed"],
+        "emit_retry_events": False,
+    }
+    key = door.call("POST", "/v2/sessions", body("whole", retry_policy=policy)).json()["session"]["id"]
+    assert read(door, key)["retry_policy"] == {**policy, "eligible_causes": ["oom_killed", "unknown"]}
+
+
+def test_a_session_without_a_policy_has_the_fields_of_retries_with_their_defaults(door: BackendAiServer) -> None:
+    """RA-002, RA-006, RA-010."""
+    answer = door.call("POST", "/v2/sessions", body("plain"))
+    assert answer.status_code == 201
+    session = answer.json()["session"]
+    fields = ("parent_session_id", "retry_count", "max_retries", "retry_cause", "retry_chain")
+    assert [session[name] for name in fields] == [None, 0, 0, None, [session["id"]]]
+    assert session["retry_policy"]["max_retries"] == 0
+    attempts = door.call("GET", f"/v2/sessions/{session['id']}/attempts").json()
+    assert ([item["id"] for item in attempts["items"]], attempts["total_count"]) == ([session["id"]], 1)
+
+
+def test_a_chain_keeps_its_policy_when_the_default_is_changed_under_it(door: BackendAiServer, tmp_path: Path) -> None:
+    """RM-009: another session that is created then has the new default."""
+    flag = tmp_path / "go"
+    waits = f"while [ ! -e {flag} ]; do sleep 0.05; done; exit 3"
+    with door.client() as client:
+        client.put_settings({"sessionRetryDefault": {"max_retries": 1, "retry_delay": 0.01}})
+        key = door.call("POST", "/v2/sessions", body("before", waits)).json()["session"]["id"]
+        until(door, key, "RUNNING")
+        client.put_settings({"sessionRetryDefault": {"max_retries": 0}})
+    after = door.call("POST", "/v2/sessions", body("after", "exit 3")).json()["session"]["id"]
+    flag.touch()
+    wait_until(lambda: len(read(door, key)["retry_chain"]) == 2, "the retry that the old default grants")
+    until(door, after, "TERMINATED")
+    assert (read(door, after)["max_retries"], len(read(door, after)["retry_chain"])) == (0, 1)
 
 
 def test_ending_sessions_says_of_each_what_is_done_and_frees_its_name(door: BackendAiServer) -> None:

@@ -153,6 +153,7 @@ def test_steps_on_top_are_run_once_in_order(empty: Callable[[str], str], tmp_pat
 
 
 def test_the_newest_step_is_undone_and_done_again_with_data_in_place(empty: Callable[[str], str]) -> None:
+    """RK-003."""
     url, old = empty("new"), empty("old")
     for place in (url, old):
         fill(place)

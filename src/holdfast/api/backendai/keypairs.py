@@ -1,12 +1,15 @@
 """Keypairs: issue, read, change and revoke them. A secret is in the answer to whoever issues it, and nowhere else."""
 
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import Field
 
-from holdfast.api.backendai.models.parts import AnswerModel, RequestModel, moment
+from holdfast.api.backendai.listing import list_rows, paginated
+from holdfast.api.backendai.models.entries import SearchKeypairsRequest
+from holdfast.api.backendai.models.parts import AnswerModel, PaginatedAnswer, RequestModel, moment
 from holdfast.api.backendai.routing import ROUTES, BackendAiCall
 from holdfast.domain.sessions.model import named_id
 from holdfast.domain.terms.projects import KeyPair
@@ -92,6 +95,21 @@ class DeletedKeypairAnswer(AnswerModel):
     access_key: str
 
 
+@ROUTES.add("POST", f"{MY_PATH}/search", "keypair_search")
+def search_mine(call: BackendAiCall, body: SearchKeypairsRequest) -> PaginatedAnswer[KeypairNode]:
+    """Search among the keypairs of the caller."""
+    name = call.caller.principal.name
+    return _search(
+        body, [keypair for keypair in IssuedKeypairs(call.backend).list(call.caller) if keypair.owner == name]
+    )
+
+
+@ROUTES.add("POST", f"{PATH}/search", "keypair_search")
+def search(call: BackendAiCall, body: SearchKeypairsRequest) -> PaginatedAnswer[KeypairNode]:
+    """Search among all keypairs that the caller may see."""
+    return _search(body, IssuedKeypairs(call.backend).list(call.caller))
+
+
 @ROUTES.add("POST", f"{MY_PATH}/issue", "keypair_create", status=201)
 def issue(call: BackendAiCall) -> IssuedKeypairAnswer:
     """Issue a keypair of the caller."""
@@ -137,6 +155,20 @@ def update(call: BackendAiCall, body: UpdateKeypairRequest) -> KeypairAnswer:
 def delete(call: BackendAiCall, access_key: str) -> DeletedKeypairAnswer:
     """Delete a keypair."""
     return DeletedKeypairAnswer(access_key=IssuedKeypairs(call.backend).revoke(call.caller, access_key).name)
+
+
+def _search(body: SearchKeypairsRequest, keypairs: Sequence[KeyPair]) -> PaginatedAnswer[KeypairNode]:
+    fields: dict[str, Callable[[KeyPair], Any]] = {
+        "id": lambda keypair: keypair.name,
+        "access_key": lambda keypair: keypair.name,
+        "is_active": lambda keypair: keypair.active,
+        "is_admin": lambda keypair: keypair.admin,
+        "is_default": lambda _: False,
+        "resource_policy": lambda _: _RESOURCE_POLICY,
+        "user_id": lambda keypair: UUID(named_id("user", keypair.owner)),
+        "created_at": lambda keypair: keypair.created_at,
+    }
+    return paginated(body, list_rows(body, body.filter, keypairs, fields, _view))
 
 
 def _issued(call: BackendAiCall, keypair: KeyPair) -> IssuedKeypairAnswer:

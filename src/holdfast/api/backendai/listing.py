@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.api.backendai.models.conditions import FieldCondition, OrderDirection
-from holdfast.api.backendai.models.parts import DEFAULT_PAGE, ListAnswer
+from holdfast.api.backendai.models.parts import DEFAULT_PAGE, ListAnswer, PaginatedAnswer, Pagination
 from holdfast.api.backendai.searching import holds, read_cursor
 
 if TYPE_CHECKING:
@@ -46,6 +46,13 @@ def list_rows(
     return ListAnswer(
         items=items, total_count=len(matching), has_next_page=end < len(matching), has_previous_page=start > 0
     )
+
+
+def paginated(body: SearchEntriesRequest, answer: ListAnswer[View]) -> PaginatedAnswer[View]:
+    """Return a part of a list as older lists tell it."""
+    limit = body.limit or body.first or body.last
+    where = Pagination(total=answer.total_count, offset=body.offset or 0, limit=limit)
+    return PaginatedAnswer(items=answer.items, pagination=where)
 
 
 def _bounds(body: SearchEntriesRequest, ids: Sequence[str]) -> tuple[int, int]:

@@ -2,10 +2,10 @@
 
 from uuid import UUID
 
-from holdfast.api.backendai.listing import list_rows
+from holdfast.api.backendai.listing import list_rows, paginated
 from holdfast.api.backendai.models.entries import SearchUsersRequest
 from holdfast.api.backendai.models.entry_views import UserAnswer, UserBasics, UserOrganization, UserView
-from holdfast.api.backendai.models.parts import PaginatedAnswer, Pagination
+from holdfast.api.backendai.models.parts import PaginatedAnswer
 from holdfast.api.backendai.routing import ROUTES, BackendAiCall
 from holdfast.api.backendai.views import named_uuid
 from holdfast.domain.terms.projects import DEFAULT_DOMAIN
@@ -34,11 +34,7 @@ _FIELDS = {
 def search(call: BackendAiCall, body: SearchUsersRequest) -> PaginatedAnswer[UserView]:
     """Search among the users."""
     users = SessionOperations(call.backend).directory(call.caller).users
-    answer = list_rows(body, body.filter, sorted(users), _FIELDS, lambda name: _view(call, name))
-    limit = body.limit or body.first or body.last
-    return PaginatedAnswer(
-        items=answer.items, pagination=Pagination(total=answer.total_count, offset=body.offset or 0, limit=limit)
-    )
+    return paginated(body, list_rows(body, body.filter, sorted(users), _FIELDS, lambda name: _view(call, name)))
 
 
 @ROUTES.add("GET", f"{PATH}/{{user_id}}", "user_read")

@@ -94,6 +94,20 @@ class UserFilterRequest(RequestModel):
     none_of: list["UserFilterRequest"] | None = Field(default=None, alias="NOT", max_length=MOST_VALUES)
 
 
+class KeypairFilterRequest(RequestModel):
+    """Which keypairs to list."""
+
+    is_active: bool | None = None
+    is_admin: bool | None = None
+    is_default: bool | None = None
+    access_key: TextCondition | None = None
+    resource_policy: TextCondition | None = None
+    user_id: UuidCondition | None = None
+    all_of: list["KeypairFilterRequest"] | None = Field(default=None, alias="AND", max_length=MOST_VALUES)
+    any_of: list["KeypairFilterRequest"] | None = Field(default=None, alias="OR", max_length=MOST_VALUES)
+    none_of: list["KeypairFilterRequest"] | None = Field(default=None, alias="NOT", max_length=MOST_VALUES)
+
+
 class EntryOrderField(StrEnum):
     """What entries are ordered by; a kind that does not have the field is listed by name."""
 
@@ -105,6 +119,11 @@ class EntryOrderField(StrEnum):
     IS_ACTIVE = "is_active"
     CREATED_AT = "created_at"
     MODIFIED_AT = "modified_at"
+    ACCESS_KEY = "access_key"
+    IS_ADMIN = "is_admin"
+    IS_DEFAULT = "is_default"
+    LAST_USED = "last_used"
+    RESOURCE_POLICY = "resource_policy"
 
 
 class EntryOrder(RequestModel):
@@ -142,6 +161,12 @@ class SearchImagesRequest(SearchEntriesRequest):
     """A search among images."""
 
     filter: ImageFilterRequest | None = None
+
+
+class SearchKeypairsRequest(SearchEntriesRequest):
+    """A search among keypairs."""
+
+    filter: KeypairFilterRequest | None = None
 
 
 class SearchUsersRequest(SearchEntriesRequest):
