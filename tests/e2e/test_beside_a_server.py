@@ -40,6 +40,7 @@ def actions(server: Server, folder: Path) -> dict[str, Callable[[], None]]:
     other = Server(folder / "other", HOLDFAST_DATABASE=f"sqlite:///{server.data}/holdfast.db")
     verbs = {
         "upgrade": ([], 0),
+        "downgrade": ([], HELD),
         "check": ([], 0),
         "prune": (["--older-than", "30d"], 0),
         "backup": ([str(copy)], 0),
