@@ -269,6 +269,7 @@ main(work)
 """
 
 
+@pytest.mark.slow  # its command takes two seconds to begin
 def test_the_stock_client_reads_what_operators_write_and_users_and_its_command_reads_sessions(
     door: BackendAiServer,
 ) -> None:
