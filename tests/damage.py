@@ -161,7 +161,7 @@ def damage(url: str, victims: Mapping[Damage, list[str]]) -> None:
                 connection.execute(insert(table).values(answers))
             if each.table in {"sessions", "kernels"}:
                 [job_id] = victims[each]
-                _add_session(connection, job_id)
+                add_session(connection, job_id)
             whose = [true()] if each.table in SHARED else map(VICTIMS[each.table], victims[each])
             rows = [
                 connection.execute(update(table).where(one).values({each.column: GARBAGE})).rowcount for one in whose
@@ -170,7 +170,7 @@ def damage(url: str, victims: Mapping[Damage, list[str]]) -> None:
     engine.dispose()
 
 
-def _add_session(connection: Connection, job_id: str) -> None:
+def add_session(connection: Connection, job_id: str) -> None:
     """Add the first session of a job, as if it were one of Backend.AI's."""
     session = first_session(Job(job_id, "x", "default", 0, 1.0, ""), SessionSpec())
     rows = [(tables.sessions, session_row(session))]

@@ -14,11 +14,24 @@ from holdfast.api.http.serving.gates import Entrance
 from holdfast.app.inprocess import in_process
 from holdfast.domain.access import Principal
 from holdfast.domain.job import Resources
+from holdfast.domain.lifecycle import RunStatus
 from holdfast.domain.placement.cordon import Pause
+from holdfast.domain.sessions.model import SessionResult, SessionStatus, session_id
 from holdfast.ports.engine import NodeInfo
 from holdfast.storage.sql import declared, open_store, tables
 from tests import databases
-from tests.damage import GARBAGE, SHARED, VICTIMS, check, damage, native, submit_each_kind, submit_job, submit_victims
+from tests.damage import (
+    GARBAGE,
+    SHARED,
+    VICTIMS,
+    add_session,
+    check,
+    damage,
+    native,
+    submit_each_kind,
+    submit_job,
+    submit_victims,
+)
 from tests.integration.conftest import Counting, NoLogs
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import SetLab, group, manifest
@@ -124,6 +137,27 @@ def test_a_job_with_a_damaged_attempt_can_be_cancelled_but_not_released(small: W
         assert (client.job(bad).state, store.quarantined()) == ("Cancelled", {})
     with small.opened() as (store, _):
         assert store.quarantined() == {}
+
+
+@pytest.mark.parametrize(("table", "column"), [("sessions", "status"), ("kernels", "status")])
+def test_a_session_that_cannot_be_read_ends_with_its_job(small: World, table: str, column: str) -> None:
+    with small.opened() as (_, client):
+        bad = submit_job(client, "bad-workloads", "x")
+        small.pass_s(3)
+    engine = create_engine(small.url)
+    with engine.begin() as connection:
+        add_session(connection, bad)
+    engine.dispose()
+    spoil(small, table, column, bad)
+    with small.opened() as (store, client):
+        small.tick()
+        assert bad in store.quarantined()
+        client.cancel(bad)
+        small.pass_s(3)
+        session = store.session(session_id(bad, 0))
+        assert (session.status, session.result) == (SessionStatus.CANCELLED, SessionResult.CANCELLED)
+        [kernel] = store.kernels_of([session.id])[session.id]
+        assert kernel.status is RunStatus.CANCELLED
 
 
 def test_a_set_begins_no_job_again_that_is_left_alone(small: World) -> None:

@@ -213,6 +213,7 @@ class ControllerState:
         self.changes.attempts |= {attempt.key: attempt for attempt in attempts}
         self.changes.runs |= {run.uid: run for run in runs}
         self.changes.jobs[job.id] = ended
+        self.changes.unread[job.id] = ended
         self.outbox.job_changed(self.changes.events, job, ended)
         self._heed(job.id, ended)
         self.families.heed(job, ended)

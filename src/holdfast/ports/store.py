@@ -99,6 +99,8 @@ class Changes(Struct, gc=True):
     """By id."""
     kernels: dict[str, Kernel] = field(default_factory=dict)
     """By id."""
+    unread: dict[str, Job] = field(default_factory=dict)
+    """Jobs, by id, that were cancelled although they cannot be read: their sessions end, whatever is in their rows."""
     retries: dict[str, str] = field(default_factory=dict)
     """The session that each new one retries, by the new one's id; it has the present name and tag of that one."""
     nodes: dict[tuple[str, str], Node] = field(default_factory=dict)

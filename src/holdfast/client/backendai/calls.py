@@ -183,8 +183,8 @@ class BackendAiCalls:
             size = LARGEST_PAGE if limit is None else min(limit - offset, LARGEST_PAGE)
             answer = self._call(page, "POST", path, body={**body, "limit": size, "offset": offset})
             yield from answer.items
-            offset += len(answer.items)
-            if not answer.items or not answer.has_next_page:
+            offset += size  # A page may lack items that cannot be read.
+            if not answer.has_next_page:
                 return
 
     def _call(self, answer: type[M], method: str, target: str, *, body: Mapping[str, Any] | None = None) -> M:

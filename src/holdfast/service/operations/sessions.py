@@ -9,7 +9,7 @@ from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.sessions.model import RetryState, SessionStatus, session_id
-from holdfast.errors import NotFound
+from holdfast.errors import Internal, NotFound
 from holdfast.ports.sessions import SessionRename
 from holdfast.ports.store import JobFilter
 from holdfast.service.access.asking import asks
@@ -137,7 +137,7 @@ class SessionOperations(Struct, frozen=True):
             [
                 KernelDetail(kernel, sessions[kernel.session_id], specs[kernel.job_id])
                 for kernel in result.items
-                if kernel.job_id in specs
+                if kernel.job_id in specs and kernel.session_id in sessions
             ],
         )
 
@@ -173,7 +173,7 @@ class SessionOperations(Struct, frozen=True):
         for key in dict.fromkeys(keys):
             try:
                 session = self._find(caller, key)
-            except NotFound:
+            except (NotFound, Internal):  # One that cannot be read keeps no other from its end.
                 skipped.append(key)
                 continue
             if session.status is SessionStatus.PENDING or session.retry_state is RetryState.PENDING:

@@ -35,6 +35,7 @@ from holdfast.storage.sql.query import (
 )
 from holdfast.storage.sql.rows.job_lists import JOBS
 from holdfast.storage.sql.rows.requests import read_request
+from holdfast.storage.sql.rows.sessions import end_sessions
 from holdfast.storage.sql.submission import append_jobs, change_specs
 
 if TYPE_CHECKING:
@@ -253,6 +254,8 @@ class SqlControllerStore(StorePart):
             _require_known(connection, batches, changes)
             for batch, rows in work:
                 batch.run(connection, rows)
+            for job in changes.unread.values():
+                end_sessions(connection, job)
             batches.inherited_names.run(connection, [(parent, child) for child, parent in changes.retries.items()])
             if changes.notifications:
                 batches.notifications.run(connection, [*map(notification_row, changes.notifications)])

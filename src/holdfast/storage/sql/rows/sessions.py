@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Text, and_, cast, delete, false, or_, select, update
 
 from holdfast.compiled.records import storable
+from holdfast.domain.failure import Cause
 from holdfast.domain.job import JOB_TERMINAL
-from holdfast.domain.lifecycle import EntityKind
-from holdfast.domain.sessions.model import step_of
+from holdfast.domain.lifecycle import EntityKind, RunStatus
+from holdfast.domain.sessions.model import RetryState, SessionResult, SessionStatus, step_of
 from holdfast.errors import AlreadyExists, InvalidRequest, NotFound
 from holdfast.ports.sessions import Comparison, KernelField, SessionField, StepField
 from holdfast.storage.sql import codec, declared, tables
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Column, ColumnElement, Connection, Select
 
     from holdfast.domain.access.grants import Seen
+    from holdfast.domain.job import Job
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.sessions.model import Kernel, Session
     from holdfast.ports.sessions import Compare, Condition, ListPage, PageRequest, SessionRename
@@ -224,3 +226,21 @@ _OF_SESSION_STEPS = _search_of_steps(_SESSION_NAMES, {StepField.SESSION_ID: _SES
 _OF_KERNEL_STEPS = _search_of_steps(
     _KERNEL_NAMES, {StepField.SESSION_ID: _KERNELS.c.session_id, StepField.KERNEL_ID: _KERNELS.c.id}, _KERNELS.c.id
 )
+
+
+def end_sessions(connection: Connection, job: Job) -> None:
+    """End the session and the kernels of a cancelled job, which may have rows that cannot be read."""
+    kernels = (_KERNELS.c.job_id == job.id) & _KERNELS.c.terminated_at.is_(None)
+    ended = {"status_since": job.ended_at, "terminated_at": job.ended_at}
+    connection.execute(update(_KERNELS).where(kernels).values(status=RunStatus.CANCELLED.value, **ended))
+    session = (_SESSIONS.c.job_id == job.id) & _SESSIONS.c.terminated_at.is_(None)
+    words = {
+        "status": SessionStatus.CANCELLED.value,
+        "result": SessionResult.CANCELLED.value,
+        "retry_state": RetryState.NONE.value,
+        "retry_cause": Cause.USER_CANCELLED.value,
+        "status_info": storable(job.reason),
+    }
+    connection.execute(update(_SESSIONS).where(session).values({**ended, **words}))
+    pending = (_SESSIONS.c.job_id == job.id) & (_SESSIONS.c.retry_state == RetryState.PENDING.value)
+    connection.execute(update(_SESSIONS).where(pending).values(retry_state=RetryState.CANCELLED.value, retry_at=None))
